@@ -1,9 +1,8 @@
-"""Run a network lab whose results anyone can reproduce to the byte. This package is the interface for notebooks and
-experiments.
+"""Run a network lab whose results anyone can reproduce to the byte.
 
-Experiments import their words from here (`from lab import Arm, Bulk, Experiment, metric`). Notebooks use its functions
-(`lab.run`), including those of extensions (`lab.bundle`). Names are imported on first use, because guests import this
-package when a trial starts.
+This package is the interface for notebooks and experiments. Experiments import the names that they use from here (`from
+lab import Arm, Bulk, Experiment, metric`). Notebooks use the package's functions (`lab.run`), including the functions
+of extensions (`lab.bundle`). Names are imported on first use, because guests import this package when a trial starts.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ class LabError(Exception):
     exit_code = 1
 
     def _render_traceback_(self) -> list[str]:
-        """Return what IPython shows: only the message, because a user can understand it without a stack trace."""
+        """Return the text for IPython: only the message, because users can understand it without a stack trace."""
         return [f"{type(self).__name__}: {self}"]
 
 
@@ -24,6 +24,9 @@ class InputError(LabError):
 
 
 class MachineError(LabError):
-    """Raised if this machine cannot do the work, because something is missing or exhausted. Exit code 3."""
+    """Raised if this machine cannot do the work, because a program or a resource is missing or exhausted.
+
+    Exit code 3.
+    """
 
     exit_code = 3

@@ -1,8 +1,8 @@
 """Parse, print, compare and compute with the quantities of a network, without rounding.
 
 A `Rate` counts whole bits per second, a `Duration` whole nanoseconds, and a `Size` whole bytes. `str()` and `of()` are
-inverses, so a quantity survives YAML, JSON and the command line unchanged. A `Value` is a measured or predicted figure:
-a number in an SI base unit.
+inverses, so YAML, JSON and the command line preserve a quantity exactly. A `Value` is a measured or predicted figure: a
+number in an SI base unit.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Quantity:
         """Return the quantity that `text` ("1 Gbit/s", "10ms", "1.5 KiB") means.
 
         Raises UnitError for an unknown or missing unit, a negative value, a value that is not a whole number of base
-        units, or a value that the kernel cannot count.
+        units, or a value that is too large for the kernel.
         """
         if isinstance(text, cls):
             return text
@@ -190,7 +190,7 @@ class Value:
 
     @classmethod
     def of(cls, figure: Self | Quantity | float | str) -> Self:
-        """Read a figure as an experiment writes it: '927 Mbit/s', '32 B', 0, or a quantity.
+        """Read a figure in the form that experiments use: '927 Mbit/s', '32 B', 0, or a quantity.
 
         Raises UnitError if a text is not a quantity.
         """
@@ -212,16 +212,16 @@ class Value:
         raise UnitError(f"'{str(figure)[:_LONGEST]}' is not a rate, a duration or a size{_as_number(match)}")
 
     def within(self, share: float) -> Value:
-        """Return the figure with bounds, if its cause may be smaller or larger by up to `share` (0 to 1)."""
+        """Return the figure with bounds, if the true quantity may be smaller or larger by up to `share` (0 to 1)."""
         if not share:
             return self
         ends = sorted((self.number * (1 - share), self.number / (1 - share)))
         return Value(self.number, self.unit, *ends)
 
     def over(self, other: Value) -> Value | None:
-        """Return the ratio to another figure, with the bounds that follow from both. Return None if the other is zero.
+        """Return the ratio to another figure, with the bounds that follow from both figures.
 
-        Raises UnitError if the units differ.
+        Return None if the other figure is zero. Raises UnitError if the units differ.
         """
         if self.unit != other.unit:
             raise UnitError(f"no ratio of {self.unit} and {other.unit}")
@@ -235,7 +235,7 @@ class Value:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Return the lower and the upper bound. Both are the figure itself if it is exact."""
+        """Return the lower and the upper bound. For an exact figure, both are the figure itself."""
         return (self.number if self.low is None else self.low, self.number if self.high is None else self.high)
 
     def __str__(self) -> str:
@@ -249,7 +249,7 @@ class Value:
 
 
 def _as_number(match: re.Match[str] | None) -> str:
-    """Return advice on what to write instead of a text that is a plain number or a percentage."""
+    """Return advice on the correct form for a text that is a plain number or a percentage."""
     if match is None or match.group(2) not in ("", "%"):
         return ""
     exact = Fraction(match.group(1)) / (100 if match.group(2) else 1)

@@ -24,7 +24,7 @@ def as_claims(
 ) -> Claims:
     """Return judged claims in the form that notebooks show, with the errors of failed trials.
 
-    `strips` maps a claim's id to its strip: the verdict on each kernel.
+    `strips` maps a claim's id to the claim's strip: the verdict on each kernel.
     """
     from lab.report.claim import Claim
     from lab.report.claims import Claims

@@ -27,7 +27,7 @@ class Baseline:
     exit_code = 0
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the baseline as plain data for JSON."""
         return {"baseline": str(self.folder), "records": self.records}
 
 

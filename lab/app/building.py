@@ -1,4 +1,4 @@
-"""Build the kernel that claims need first, and estimate the time to the first verdict."""
+"""Build the kernel that claims need before they can run, and estimate the time to the first verdict."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def ready(name: str | None, sealed: bool = True) -> UmlKernel:
     """Return the plain kernel of the series `name` (None: the newest). Build it if it is missing.
 
     First print an estimate of the time to the first verdict. Downloads run in parallel with other work: the lab finds
-    and fetches the source while it builds the compiler. For `sealed` trials, it then builds the guest userland. Raises
-    build errors, and InputError if `name` is not a series.
+    and fetches the source while it builds the compiler. For `sealed` trials, the lab then builds the guest userland.
+    Raises build errors, and InputError if `name` is not a series.
     """
     if name is not None and name != series(name):
         raise InputError(f"--build makes the kernel of a series, like 7.2, and its variants: '{name}' is not a series")

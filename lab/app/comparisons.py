@@ -26,14 +26,14 @@ def compare(
     against: Folder = None,
     interest: float | None = None,
 ) -> Changes:
-    """Return how claims (default: all) change from the kernel `base` to `new` (name, version or id).
+    """Return the changes of claims (default: all) from the kernel `base` to the kernel `new` (name, version or id).
 
-    The records are those that `load` uses; with `against`, the records on `base` come from that store. `compare` first
-    hashes every file of the records. A relative change of at most `interest` (default: 0.005) counts as no change. In a
-    page that `lab compare` or `lab regress` writes, the defaults for claims, kernels, stores and interest come from the
-    command. A claim with records on only one side cannot be compared. Raises InputError for an unknown claim, kernel or
-    store, and for records with altered files, which the message lists. Raises SpecError, and Incomparable if an
-    experiment changed in between.
+    The function uses the same records as `load`; with `against`, the records on `base` come from that store. `compare`
+    first hashes every file of the records. A relative change of at most `interest` (default: 0.005) counts as no
+    change. In a page that `lab compare` or `lab regress` writes, the defaults for claims, kernels, stores and interest
+    come from the command. A claim with records on only one side cannot be compared. Raises InputError for an unknown
+    claim, kernel or store, and for records with altered files, which the message lists. Raises SpecError, and
+    Incomparable if an experiment changed between the runs.
     """
     from lab.comparison.compare import INTEREST
     from lab.comparison.compare import compare as changes
@@ -71,13 +71,14 @@ def regress(
     stored: bool = False,
     interest: float | None = None,
 ) -> Changes:
-    """Run claims (default: all) on two kernels, and return the changes. Trials with a record in the store do not run.
+    """Run claims (default: all) on two kernels, and return the changes.
 
-    Real-time trials run again, unless one command ran them on both kernels, interleaved. With `stored`, existing
-    records are compared. A relative change of at most `interest` (default: 0.005) counts as the same. With a saved
-    `baseline` instead of `base`, `new` (None: the default kernel) is compared with the baseline's records, and "all"
-    means the claims in the baseline. A claim whose trials fail on one kernel is in the answer, with the reason. Raises
-    InputError, SpecError, MachineError, and Incomparable if an experiment changed since the baseline.
+    Trials with a record in the store do not run again. Real-time trials run again, unless one command ran them on both
+    kernels, interleaved. With `stored`, existing records are compared. A relative change of at most `interest`
+    (default: 0.005) counts as the same. With a saved `baseline` instead of `base`, `new` (None: the default kernel) is
+    compared with the baseline's records, and "all" means the claims in the baseline. A claim whose trials fail on one
+    kernel is in the answer, with the reason. Raises InputError, SpecError, MachineError, and Incomparable if an
+    experiment changed since the baseline.
     """
     from lab.app import baselines, running
     from lab.comparison.compare import INTEREST
@@ -128,7 +129,7 @@ def _records(judged: Iterable[JudgedClaim]) -> list[Record]:
 
 
 def _is_unreadable(record: Record) -> bool:
-    """Return whether a record is so damaged that its trial is unknown, so that no claim counts the record."""
+    """Return whether a record is so damaged that its trial is unknown, so that the record belongs to no claim."""
     from lab.record.record import RecordError
 
     try:

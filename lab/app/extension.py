@@ -1,5 +1,6 @@
-"""Find the commands, functions and hooks of extensions. The core names only the hooks that it needs, never an
-extension.
+"""Find the commands, functions and hooks of extensions.
+
+The core names only the hooks that it needs, and no extension.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from lab.ext import EXTENSIONS
 
 @dataclass(frozen=True)
 class Extension:
-    """Describes what an extension offers. Each extension package defines one as EXTENSION.
+    """Describes the commands, functions and hooks of an extension. Each extension package defines one as EXTENSION.
 
     The package's module `commands` has a Typer app `app` with these `commands`. With `group`, the commands form a group
     of that name. The package's module `api` has these `functions`, which `import lab` also offers. `hooks` maps the
     name of each hook to its function, "module:function". The core calls hooks for options of its own commands. The help
-    lists the commands in this `section`, each with its `examples`.
+    lists the commands in the section `section`, each with its `examples`.
     """
 
     commands: tuple[str, ...] = ()

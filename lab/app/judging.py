@@ -43,7 +43,7 @@ class Judging:
             self._missing[each.case.claim].update(map(_address, each.trials))
 
     def ended(self, trial: Trial, outcome: _Outcome) -> JudgedClaim | None:
-        """Record how a trial ended. If it was the claim's last missing trial, return the claim, judged."""
+        """Record a trial's outcome. If the trial was the claim's last missing trial, return the judged claim."""
         self._note(trial.address, outcome)
         self._missing[trial.claim].discard(trial.address)
         return None if self._missing[trial.claim] else self._claim(trial.claim)
@@ -57,9 +57,7 @@ class Judging:
         return tuple(map(self._claim, self._experiments)), errors
 
     def _note(self, address: str, outcome: _Outcome) -> None:
-        """Store an outcome, and load its record now, because others may remove the record once the store is
-        released.
-        """
+        """Store an outcome, and load its record now, before other processes can remove the record from the store."""
         if isinstance(outcome, Record):
             with suppress(RecordError):  # the reader of the damaged part will report it
                 outcome.load()

@@ -1,4 +1,4 @@
-"""Declare the options that several functions and commands share, each once: its name, type, default and help."""
+"""Declare the options that several functions and commands share: each option's name, type, default and help."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _R = TypeVar("_R")
 
 @dataclass(frozen=True)
 class OptionText:
-    """Describes an option to users. The command line shows it, and Python has a keyword argument of its name.
+    """Describes an option to users.
 
-    `shape` is the type of its value on the command line, where Python takes more. `completion` names a function of
-    `lab.cli.completion`.
+    The command line shows the option, and Python has a keyword argument of the same name. `shape` is the type of its
+    value on the command line, where Python takes more. `completion` names a function of `lab.cli.completion`.
     """
 
     help: str
@@ -43,7 +43,10 @@ class OptionText:
 
 @dataclass(frozen=True)
 class StoreOptions:
-    """Holds the options of commands that run guests and keep records. Raises InputError if `results` is no folder."""
+    """Holds the options of commands that run guests and store records.
+
+    Raises InputError if `results` is not a folder.
+    """
 
     kernel: Annotated[
         str | None, OptionText("A kernel name, version or id. Default: the newest kernel.", completion="kernels")
@@ -88,12 +91,12 @@ class TrialLimits:
 
 @dataclass(frozen=True)
 class SuiteOptions(TrialLimits, StoreOptions):
-    """Holds the options of a run of a test suite."""
+    """Holds the options of a test suite run."""
 
 
 @dataclass(frozen=True)
 class PlanOptions(StoreOptions):
-    """Holds the options that decide which trials a run has, and which of them its store lacks."""
+    """Holds the options that decide which trials a run has, and which of these trials are missing in its store."""
 
     on: Annotated[
         str,
@@ -126,7 +129,7 @@ class PlanOptions(StoreOptions):
     ] = False
 
     def settings(self) -> Settings:
-        """Return the kernel, clock and programs of a run. With a bundle, these come from it.
+        """Return the kernel, clock and programs of a run. With a bundle, they come from the bundle.
 
         Raises InputError for a seed below 0, fewer than 1 repeat, and numbers that are not whole.
         """
@@ -184,7 +187,7 @@ def spread(
     """Return a decorator for a function with a parameter `options`, which is of the dataclass `kind`.
 
     The decorated function takes the fields of `kind` instead, as keyword arguments, and its signature shows them in the
-    form that `shown` returns. Fields `without` a place keep their defaults.
+    form that `shown` returns. The fields named in `without` are left out of the signature, and keep their defaults.
     """
     hints = get_type_hints(kind, include_extras=True)
     shared = [shown(each, hints[each.name]) for each in fields(kind) if each.name not in without]
@@ -207,7 +210,7 @@ def spread(
 def writing_to(results: Folder) -> Path:
     """Return the store that a run writes to. The store need not exist yet.
 
-    Raises InputError if the path is that of a file, or is below a file.
+    Raises InputError if the path is a file, or is below a file.
     """
     from lab.report.notebooks import RESULTS
 
@@ -241,7 +244,7 @@ def store_of(results: Folder) -> Store:
 
 
 def on_kernel(records: Iterable[Record], kernel: str | None) -> tuple[Record, ...]:
-    """Return these records. Raises InputError if none of them ran on the named `kernel` or a variant of it."""
+    """Return these records. Raises InputError if no record is from the named `kernel` or one of its variants."""
     from lab.base import version
     from lab.record.record import RecordError
 

@@ -20,7 +20,7 @@ _STEP = 1000
 
 
 class NoRoom(MachineError):
-    """Raised before anything runs if there is too little disk space or memory."""
+    """Raised before the first trial starts if there is too little disk space or memory."""
 
 
 @dataclass(frozen=True)
@@ -31,15 +31,15 @@ class Room:
     memory: int | None
 
     def plain(self) -> dict[str, int | None]:
-        """Return this as plain data for JSON."""
+        """Return the amounts as plain data for JSON."""
         return {"disk": self.disk, "memory": self.memory}
 
 
 def needed(costs: Iterable[Cost], jobs: int | None) -> Room:
     """Return the disk space and memory that these trials need if `jobs` of them run in parallel.
 
-    The disk space is that of all records. The memory is that of the largest guests, plus what reading the largest
-    record takes. Raises InputError if `jobs` is below 1.
+    The disk space covers all records. The memory covers the largest guests, and reading the largest record. Raises
+    InputError if `jobs` is below 1.
     """
     at_once(jobs)
     found = list(costs)
@@ -55,7 +55,7 @@ def free(folder: Path) -> Room:
 
 
 def check(wanted: Room, folder: Path) -> None:
-    """Raise NoRoom if the machine is known to have less than the trials need."""
+    """Raise NoRoom if the machine is known to have less space than the trials need."""
     there = free(folder)
     lacking = []
     if wanted.disk > there.disk:
@@ -85,7 +85,7 @@ def _machine() -> int | None:
 
 
 def _group() -> int | None:
-    """Return the free memory within the limits of our control group and its ancestors, or None without a limit."""
+    """Return the free memory within the limits of this process's control groups, or None without a limit."""
     try:
         own = CGROUP / Path("/proc/self/cgroup").read_text().strip().partition("::")[2].lstrip("/")
     except OSError:

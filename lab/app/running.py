@@ -117,7 +117,7 @@ def run(
 
 
 def run_beside(asked: Sequence[Asked], options: RunOptions, together: bool = False) -> tuple[Judgement, ...]:
-    """Return the judgements of several runs at once. Real-time trials are mixed, so that drift affects all equally.
+    """Return the judgements of several runs at once.
 
     Real-time trials are interleaved, so that drift affects all runs equally. With `together`, trials whose records are
     from different times run again (see `Runner`).
@@ -147,9 +147,9 @@ def perform(
 ) -> dict[str, Record | LabError]:
     """Run the planned `trials` that neither `store` nor a shared store has. Return the outcomes by address.
 
-    `watched` wraps the display, which also shows the kernels that are `coming`. The check for disk space and memory
-    includes the `later` trials. `meanwhile` is called while guests run. Raises MachineError, Interrupted, and NoRoom
-    unless `anyway`.
+    `watched` wraps the display. The display also shows the kernels that are `coming`. The check for disk space and
+    memory includes the `later` trials. `meanwhile` is called while guests run. Raises MachineError, Interrupted, and
+    NoRoom unless `anyway`.
     """
     everything = [each for planned in plans for each in planned]
     kernels = {each.kernel.id: each.kernel for each in everything}
@@ -196,7 +196,7 @@ def _trials(planned: Sequence[PlannedCase]) -> list[Trial]:
 
 
 def _import_what_shows_claims() -> None:
-    """Import the module now, while a core is free, because the import takes as long as a short guest."""
+    """Import the module now, while a core is free, because the import takes as long as a short trial."""
     with suppress(ImportError):  # the display reports it
         import_module("lab.report.claims")
 
@@ -231,7 +231,10 @@ class _Verdicts:
         self.display.started(trial)
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
-        """Report the end of the trial to the display. If it was its claim's last trial, show the claim's verdict."""
+        """Report the end of the trial to the display.
+
+        If this was the last trial of its claim, show the claim's verdict.
+        """
         self.display.ended(trial, outcome, stored)
         if not stored:
             self.ran.add(trial.claim)

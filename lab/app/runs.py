@@ -27,16 +27,17 @@ def run(
 ) -> Claims:
     """Run and judge claims (ids, articles or FILE.py; default: all), and return them.
 
-    A trial whose record is already in the store does not run again. The options are those of `lab run`; `bundle` is the
-    file of --from, which holds the kernel and userland to use. Records go to the store `results` (default: LAB_RESULTS,
-    else results/ in the current directory). The shared `store` (a URL or a folder) provides the records that it has,
-    and the `cluster` runs the rest. The cluster is a value of `lab run --cluster`, or your own Dask `Client`, which
-    stays open. `build` builds missing kernels: first the plain kernel, then variants while other claims run. Real-time
-    trials run after all builds. `judged` is called with each claim that had a trial to run, as soon as its last trial
-    has ended. A failed trial makes its claim `invalid`, and a trial that cannot run here makes its claim `skipped`.
-    Nothing starts if there seems to be too little disk space or memory (NoRoom), unless `anyway` is set. With `trust`,
-    C sources and kernel patches are compiled even if this machine cannot confine the compiler. Raises InputError,
-    SpecError (with every mistake in the files), MachineError, and with `build` BuildFailed.
+    A trial whose record is already in the store does not run again. The options correspond to the options of `lab run`;
+    `bundle` is the bundle file of --from, which holds the kernel and userland to use. Records go to the store `results`
+    (default: LAB_RESULTS, else results/ in the current directory). The shared `store` (a URL or a folder) provides
+    existing records, and the `cluster` runs the remaining trials. `cluster` takes the values of `lab run --cluster`, or
+    your own Dask `Client`, which stays open. `build` builds missing kernels: first the plain kernel, then variants
+    while other claims run. Real-time trials run after all builds. `judged` is called with each claim that had a trial
+    to run, as soon as its last trial has ended. A failed trial makes its claim `invalid`, and a trial that cannot run
+    here makes its claim `skipped`. Nothing starts if there seems to be too little disk space or memory (NoRoom), unless
+    `anyway` is set. With `trust`, C sources and kernel patches are compiled even if this machine cannot confine the
+    compiler. Raises InputError, SpecError (with every mistake in the files), MachineError, and with `build`
+    BuildFailed.
     """
     from lab.app import running
     from lab.spec import find

@@ -43,7 +43,7 @@ class SeededClaim:
         return len(self.verdicts) > 1
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the judgements as plain data for JSON."""
         return {
             "claim": self.id,
             "depends": self.depends,
@@ -69,7 +69,7 @@ class Seeds:
     def exit_code(self) -> int:
         """Return 3 if the machine could not run a trial, 1 if a verdict or a model is not as expected, else 0.
 
-        If a verdict depends on the seed, it differs from the expected verdict with at least one seed.
+        A verdict that depends on the seed differs from the expected verdict with at least one seed.
         """
         judged = [each for claim in self.claims for each in claim.judged.values()]
         skipped = any(each.result.verdict.kind == "skipped" for each in judged)
@@ -78,7 +78,7 @@ class Seeds:
         return int(not all(each.passed for each in judged))
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the judgements as plain data for JSON."""
         return {"seeds": list(self.seeds), "claims": [claim.plain() for claim in self.claims]}
 
 

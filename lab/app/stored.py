@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
-    """Return claims (ids, articles or FILE.py; default: all), judged from the records in `results`. Run nothing.
+    """Return claims (ids, articles or FILE.py; default: all), judged from the records in `results`. No trial runs.
 
-    If there are records on several kernels, those on `kernel` (name, version or id; default: the newest) count. If
-    there are records of both clocks, those of `clock` (default: virtual) count. The default store is LAB_RESULTS, else
-    results/ in the current directory or in the project. Raises InputError if a claim, the kernel, the clock or the
-    store is unknown, and SpecError for mistakes in a claim's files.
+    If there are records on several kernels, the function uses those on `kernel` (name, version or id; default: the
+    newest). If there are records of both clocks, it uses those of `clock` (default: virtual). The default store is
+    LAB_RESULTS, else results/ in the current directory or in the project. Raises InputError if a claim, the kernel, the
+    clock or the store is unknown, and SpecError for mistakes in a claim's files.
     """
     from lab.guest.clock import clock_of
     from lab.spec import find
@@ -116,7 +116,7 @@ def verify(
     sample: float = 1.0,
     trust: bool = False,
 ) -> Verification:
-    """Rerun the recorded trials of a store or a bundle file on this machine, and return which bytes differ.
+    """Rerun the recorded trials of a store or a bundle file on this machine, and return the bytes that differ.
 
     `sample` is the share of trials to run, chosen at random on each call. Every record is rehashed, regardless of the
     sample. With `trust`, C sources in records are compiled even if this machine cannot confine the compiler. Raises

@@ -1,6 +1,4 @@
-"""Choose the programs for guests: those of a sealed userland, which is built here if it is missing, or the host's
-own.
-"""
+"""Choose the programs for guests: a sealed userland, which is built if it is missing, or the host's own programs."""
 
 from __future__ import annotations
 
@@ -18,8 +16,8 @@ FOR_HANDS = ("sealed", "programs", "host")  # an experiment names `programs` its
 def chosen(name: str, on: Place, choices: Sequence[str] = CHOICES) -> Userland | None:
     """Return the userland `name` for guests that run `on`, or None for the host's own programs.
 
-    Only guests with user-mode kernels have their own files. Raises InputError for an unknown name, and MachineError if
-    the userland cannot be built.
+    Only guests with user-mode kernels can boot from a userland. Raises InputError for an unknown name, and MachineError
+    if the userland cannot be built.
     """
     if name not in choices:
         raise InputError(f"--userland {name} is unknown; use {' or '.join(choices)}")

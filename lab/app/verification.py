@@ -20,7 +20,7 @@ from lab.runner.repeat import other_tools, repeat, repeatable
 
 @dataclass(frozen=True)
 class CheckedTrial:
-    """Holds whether a trial gave the same bytes again, and if not, where they differ."""
+    """Holds whether a trial reproduced its bytes and, if not, the places where they differ."""
 
     address: str
     trial: str
@@ -38,7 +38,8 @@ class Verification:
     def exit_code(self) -> int:
         """Return 1 if a byte differs or a record is damaged, 3 if this machine could not repeat a trial, else 0.
 
-        Real-time trials need not give equal bytes, so they do not count. A store with only real-time trials gives 3.
+        Real-time trials need not give equal bytes, so the exit code ignores them. A store with only real-time trials
+        gives 3.
         """
         outcomes = {each.outcome for each in self.checked}
         if outcomes & {"differs", "damaged"}:
@@ -46,7 +47,7 @@ class Verification:
         return 3 if "not repeated" in outcomes or "identical" not in outcomes else 0
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the outcomes as plain data for JSON."""
         return {
             "trials": [
                 {"address": each.address, "trial": each.trial, "outcome": each.outcome, "detail": each.detail}
@@ -65,10 +66,10 @@ def verify(
 ) -> Verification:
     """Rerun trials of the store, and return the outcomes. The trials use a scratch store, which is removed afterwards.
 
-    `sample` is the share of repeatable trials to run; at least one runs. The choice is random, so that the author of
-    the records cannot predict it. `kernels` override the kernels installed here. With `trust`, C sources are compiled
-    even if the machine cannot confine the compiler. Raises InputError if there is no record, and MachineError if the
-    machine cannot run any trial.
+    `sample` is the share of repeatable trials to run; at least one trial runs. The choice is random, so that the author
+    of the records cannot predict it. `kernels` override the kernels installed here. With `trust`, C sources are
+    compiled even if the machine cannot confine the compiler. Raises InputError if there is no record, and MachineError
+    if the machine cannot run any trial.
     """
     store = Store(results)
     records = tuple(store)

@@ -1,5 +1,6 @@
-"""Build entries of the cache, one build at a time, and remove old entries. An interrupted build leaves nothing
-behind.
+"""Build entries of the cache, one build at a time, and remove old entries.
+
+An interrupted build leaves no files behind.
 """
 
 from __future__ import annotations
@@ -102,19 +103,20 @@ def alone(home: Path, progress: Progress) -> Iterator[None]:
 
 
 def dispose(folder: Path, home: Path) -> None:
-    """Remove a folder in the background, because a source tree takes half a minute. The program waits for this at exit.
+    """Remove a folder in the background, because removing a source tree takes half a minute.
 
-    The folder first moves into `home`, which `alone` clears, so that the next build completes an interrupted removal.
+    The program waits for the removal at exit. The folder first moves into `home`, which `alone` clears, so that the
+    next build completes an interrupted removal.
     """
     aside = folder.rename(home / f"{UNFINISHED}gone-{os.getpid()}-{time.monotonic_ns()}")
     threading.Thread(target=foreign.remove, args=(aside,), name="dispose").start()
 
 
 def hold(kept: Path) -> bool:
-    """Keep a file or a folder in a cache as long as this process lives. Return whether it exists.
+    """Keep a file or a folder in a cache as long as this process lives. Return whether the path exists.
 
-    The descriptor stays open. Another process may have just removed the file, so use the file only if this returns
-    True.
+    The descriptor of the file stays open. Another process may have just removed the file, so use the file only if the
+    function returns True.
     """
     with suppress(OSError):  # it is missing, or its file system has no locks
         handle = os.open(kept, os.O_RDONLY)
@@ -161,8 +163,9 @@ def terminable() -> Iterator[None]:
 
 
 def forked(work: Callable[[], None]) -> ForkProcess:
-    """Start a process that does `work` in parallel. The process cleans up on SIGTERM and when this process ends in any
-    way.
+    """Start a process that does `work` in parallel.
+
+    The new process cleans up on SIGTERM, and when this process ends for any reason.
     """
     from multiprocessing import get_context
 
@@ -216,7 +219,7 @@ class Lines:
         self._write(message)
 
     def step(self, done: int, total: int) -> None:
-        """Write how much is done, and the remaining time at the present pace of the stage."""
+        """Write the finished share of the stage, and the remaining time at the current pace."""
         self.before = done - 1 if self.before is None else self.before
         if 10 * done // total > self.tenths:
             self.tenths = 10 * done // total

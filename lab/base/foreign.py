@@ -1,7 +1,7 @@
 """Handle files and text from a guest, a foreign build or a server. Standard library only, for `supervise.py`.
 
 The module walks folders with descriptors, without recursion and within bounds, so that no depth, length, number or link
-leads out of them. It removes terminal control characters from text.
+leads beyond the bounds. The module also removes terminal control characters from text.
 """
 
 from __future__ import annotations
@@ -56,10 +56,10 @@ class _Open(NamedTuple):
 
 
 def walk(top: Path | str, bounds: FileBounds) -> Iterator[FolderEntry]:
-    """Yield everything below a folder, sorted within each folder, with a folder before its contents.
+    """Yield all entries below a folder, sorted within each folder, with a folder before its contents.
 
-    Files that disappear during the walk are skipped. Raises Unfit beyond the bounds and for names that are not UTF-8,
-    and OSError if a folder cannot be read.
+    Files that disappear during the walk are skipped. Raises Unfit for contents beyond the bounds and for names that are
+    not UTF-8, and OSError if a folder cannot be read.
     """
     count = real = apparent = 0
     stack = [_opened(os.open(top, _FOLDER), "")]
@@ -107,7 +107,10 @@ def _opened(handle: int, prefix: str) -> _Open:
 
 @contextlib.contextmanager
 def opened(file: Path | str) -> Iterator[BinaryIO]:
-    """Open a regular file for reading. Raises Unfit for anything else with that name, such as a link, and OSError."""
+    """Open a regular file for reading.
+
+    Raises Unfit if the name refers to anything else, such as a link, and OSError.
+    """
     try:
         handle = os.open(file, _PLAIN)
     except OSError as error:
@@ -126,7 +129,7 @@ def opened(file: Path | str) -> Iterator[BinaryIO]:
 def read(file: Path | str, most: int) -> bytes:
     """Return the contents of a regular file.
 
-    Raises Unfit for anything else and for more than `most` bytes, and OSError.
+    Raises Unfit for other file types and for more than `most` bytes, and OSError.
     """
     with opened(file) as stream:
         content = stream.read(most + 1)
@@ -136,9 +139,9 @@ def read(file: Path | str, most: int) -> bytes:
 
 
 def remove(top: Path | str) -> None:
-    """Remove a folder with its contents, or a link with this name, as far as possible. The function raises no error.
+    """Remove a folder with its contents, or a link with this name, as far as possible, without raising errors.
 
-    Subfolders are first moved up to the top, so neither the depth nor the length of a path matters.
+    Subfolders are first moved up to the top, so that paths of any depth and length can be removed.
     """
     with contextlib.suppress(OSError):
         if os.path.islink(top):
@@ -177,7 +180,7 @@ def _empty(top: int) -> None:
 
 
 def _entered(name: str, top: int) -> int:
-    """Open a folder with the permission to change it, which its creator may have removed."""
+    """Open a folder after restoring the permission to change it, which the folder's creator may have removed."""
     try:
         handle = os.open(name, _FOLDER, dir_fd=top)
     except PermissionError:
@@ -190,7 +193,7 @@ def _entered(name: str, top: int) -> int:
 
 
 def _folders(handle: int) -> list[str]:
-    """Remove everything except folders from the folder that is open as `handle`.
+    """Remove all entries except folders from the folder that is open as `handle`.
 
     Return the names of the subfolders.
     """
@@ -206,7 +209,7 @@ def _folders(handle: int) -> list[str]:
 
 
 def printable(text: str) -> str:
-    """Return the text with a replacement for each terminal control character, and for each that changes text direction.
+    """Return the text with a replacement for each terminal control character, and for each text-direction character.
 
     Line ends and tabs stay. Surrogates, from file names that are not UTF-8, are also replaced.
     """

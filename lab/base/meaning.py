@@ -1,7 +1,8 @@
-"""Reduce Python source to its meaning. Sources that do the same give the same bytes, regardless of layout and comments.
+"""Reduce Python source to its meaning. Sources that differ only in layout and comments give the same bytes.
 
-The address of a trial, or of a prediction, covers the code that decides it. A comment, a docstring, a line break or an
-arm's display name decides nothing, and must not make trials run again. Any other change may make trials run again.
+The address of a trial or a prediction covers the code that decides the result. A comment, a docstring, a line break or
+an arm's display name cannot affect a result, and must not make trials run again. Any other change may make trials run
+again.
 """
 
 from __future__ import annotations

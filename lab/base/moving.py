@@ -1,10 +1,10 @@
-"""Move and link files and create folders on file servers that may perform a request but lose the reply, as NFS can.
+"""Move and link files and create folders on file servers that may execute a request but lose the reply, as NFS can.
 
-In that case, the client repeats the request, and gets an error that the source is missing or the target exists. So the
-request counts as failed, although it was performed. A file keeps its inode number when it is moved, so this module
-checks for that number before it believes the error.
+If a reply is lost, the client repeats the request, and gets an error that the source is missing or the target exists.
+So the request appears to have failed, although the server has executed it. A file keeps its inode number when it is
+moved, so this module compares inode numbers before it reports the error.
 
-`entries` lists a folder, and raises an error if `Path.glob` would silently find nothing.
+`entries` lists a folder, and raises an error if `Path.glob` would silently find no files.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lab.errors import MachineError
 def entries(folder: Path) -> list[Path]:
     """Return the contents of a folder, sorted; [] if there is no such folder.
 
-    Raises MachineError if the folder is unreadable. `Path.glob` finds nothing in such a folder, as in an empty one.
+    Raises MachineError if the folder is unreadable. `Path.glob` would treat such a folder as empty.
     """
     try:
         return sorted(folder.iterdir())
@@ -43,7 +43,7 @@ def move(source: Path, target: Path) -> None:
 
 
 def link(source: Path, target: Path) -> None:
-    """Give a file an additional name. Raises OSError if the file did not get the name."""
+    """Give a file an additional name. Raises OSError if the link was not created."""
     try:
         os.link(source, target)
     except OSError:
@@ -52,7 +52,7 @@ def link(source: Path, target: Path) -> None:
 
 
 def make(folder: Path) -> None:
-    """Create a folder. An existing empty folder counts as created. Raises OSError if anything else has the name."""
+    """Create a folder. An existing empty folder is accepted. Raises OSError if any other file has the name."""
     try:
         folder.mkdir()
     except FileExistsError:

@@ -1,4 +1,4 @@
-"""Name the owner of a file, so that files of dead processes can be distinguished from those of live processes."""
+"""Name the owner of a file, to distinguish the files of dead processes from the files of live processes."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def owner() -> str:
 
 
 def is_dead(name: str) -> bool:
-    """Return whether the owner in `WHAT~OWNER~ANY` is gone. Return False for another node, which may share the file
-    system.
+    """Return whether the owner in the name `WHAT~OWNER~ANY` is dead.
 
-    Any user can give a temporary file any name. A name that this module never creates has no owner.
+    Return False for another node, which may share the file system. Any user can give a temporary file any name. A name
+    in a form that this module never creates has no owner.
     """
     match name.split("~"):
         case [_, node, boot, pid, started, _] if node == os.uname().nodename and _PID.fullmatch(pid):
@@ -74,9 +74,10 @@ def living(home: Path, what: str = "*") -> tuple[Path, ...]:
 
 
 def remove(folder: Path) -> bool:
-    """Remove a dead owner's folder, and return whether it is gone. Anything that is not a folder stays, such as a link.
+    """Remove a dead owner's folder, and return whether the folder is gone.
 
-    The function retries, because a guest may briefly outlive its owner, and continue to write.
+    Anything that is not a folder stays, such as a link. The function retries, because a guest may briefly outlive its
+    owner, and continue to write.
     """
     if folder.is_symlink() or not folder.is_dir():
         return False

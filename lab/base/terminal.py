@@ -1,4 +1,4 @@
-"""Print to a terminal or a substitute, and clean foreign text on the way."""
+"""Print to a terminal or a substitute, after removing control characters from foreign text."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ def write(text: object, stream: TextIO | None = None) -> None:
 
 
 def console(**options: Any) -> Console:
-    """Return a rich console with these options. The console cleans foreign text before printing."""
+    """Return a rich console with these options.
+
+    The console removes control characters from foreign text before printing.
+    """
     from collections.abc import Iterable  # this takes a twelfth of a start, and JSON does not need it
 
     from rich.console import Console, ConsoleOptions, RenderableType

@@ -76,7 +76,7 @@ def main() -> None:
 
 
 def _open_streams() -> None:
-    """Discard output to closed streams, and print characters that the encoding does not have as numbers.
+    """Discard output to closed streams, and print characters that are missing in the encoding as numbers.
 
     Otherwise, a file opened later would get the descriptor of a closed stream, and child programs would write to the
     file.
@@ -91,7 +91,7 @@ def _open_streams() -> None:
 
 
 def _is_path(error: OSError | MemoryError) -> TypeGuard[OSError]:
-    """Return whether the error is about a path and names the path."""
+    """Return whether the error is about a path, and its message names the path."""
     return isinstance(error, OSError) and error.errno in _PATHS and bool(error.filename)
 
 
@@ -152,7 +152,7 @@ def _installs(module: str) -> str:
 
 
 def _failed(error: OSError | MemoryError) -> str:
-    """Return a message that says what the machine could not do."""
+    """Return a message that tells which operation failed on the machine."""
     if isinstance(error, MemoryError):
         return "this machine has no memory left"
     where = f"{error.filename}: " if error.filename else ""

@@ -1,4 +1,4 @@
-"""Assemble the commands: all of them, or only those that one command line needs."""
+"""Assemble the commands: all commands, or only the commands that one command line needs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class CommandPart:
 
 
 def parts() -> list[CommandPart]:
-    """Return the core's command parts, then those of the extensions."""
+    """Return the core's command parts, followed by the extensions' command parts."""
     own = [
         CommandPart(f"lab.cli.commands.{name}", name, commands, commands[0] if name in _GROUPS else "")
         for name, commands in PARTS.items()
@@ -54,8 +54,9 @@ def examples() -> Mapping[str, tuple[str, ...]]:
 
 
 def assembled(first: str = "") -> typer.Typer:
-    """Return the command line. If `first` is a command name, leave out all other commands, because importing them takes
-    time.
+    """Return the command line.
+
+    If `first` is a command name, omit all other commands, because importing them takes time.
     """
     app = typer.Typer(
         name="lab",

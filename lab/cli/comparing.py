@@ -63,7 +63,7 @@ class Answer:
         return Group(*blocks, *parted, Text(sentence(self.changes), "bold"))
 
     def cases(self) -> tuple[Case, ...]:
-        """Return a test case per claim: failed if something changed, skipped if the comparison is undecided."""
+        """Return a test case per claim: failed if a figure or verdict changed, skipped if it is undecided."""
         return tuple(map(_tested, self.changes))
 
     def junit(self) -> str:
@@ -111,12 +111,15 @@ def _lines(change: ClaimChange) -> list[str]:
 
 
 def _side(result: Result) -> str:
-    """Return one side's figure with its interval, and the number of repeats that count."""
+    """Return one side's figure with its interval, and the number of valid repeats."""
     return "\n".join(filter(None, [measured(result), counted(result)]))
 
 
 def _parting(case: CaseChange) -> list[str]:
-    """Return the first packet that differs in a case, else the files. In real time, all packets differ: return []."""
+    """Return the first packet that differs in a case, else the files.
+
+    In real time, all packets differ, so return [].
+    """
     if where := case.packets.divergence:
         return [
             f"{_name(case)}: packet {where.number} of {case.packets.capture} differs in {where.what}",

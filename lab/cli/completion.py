@@ -1,4 +1,7 @@
-"""Complete names at a shell prompt (`lab --install-completion`). The module searches for files, but loads none."""
+"""Complete names at a shell prompt (`lab --install-completion`).
+
+The module searches for files, but does not load them.
+"""
 
 from __future__ import annotations
 

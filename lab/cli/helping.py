@@ -51,7 +51,7 @@ class HelpfulGroup(TyperGroup):
 
 
 def sections() -> Mapping[str, tuple[str, ...]]:
-    """Return the sections of the lab's help with their commands: first those of the core, then those of extensions."""
+    """Return the sections of the lab's help with their commands: first the core's, then the extensions'."""
     others = [(each.section, name) for _, each in extensions() for name in each.commands]
     return {title: (*own, *(name for of, name in others if of == title)) for title, own in _SECTIONS.items()}
 

@@ -36,7 +36,7 @@ def everything() -> dict[str, Any]:
 def matching(plain: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
     """Return the entries whose names or texts contain all words. An article name finds the article's claims.
 
-    Raises InputError if there is no such entry.
+    Raises InputError if no entry matches.
     """
     of_pack = {article: name for name, folder in shipped.packs().items() for article in _articles(folder)}
     found = {key: [row for row in rows if _has(row, words, of_pack)] for key, rows in plain.items()}

@@ -47,7 +47,7 @@ def _shown(name: str, option: OptionText) -> Any:
 
 
 def _of_a_run(name: str) -> Any:
-    """Return one option of a run, for a command that has no others of them."""
+    """Return one option of `lab run`, for a command that shares only this option."""
     return _shown(name, get_args(get_type_hints(RunOptions, include_extras=True)[name])[1])
 
 

@@ -19,7 +19,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON
 
 
 def answer(plain: Any, shown: Callable[[], RenderableType], as_json: bool) -> None:
-    """Print a command's result: `plain` as JSON, or for a person what `shown` returns. Text is printed unchanged."""
+    """Print a command's result: `plain` as JSON, or the result of `shown` for a person. Text is printed as is."""
     if as_json:
         emit(plain)
     elif isinstance(found := shown(), str):
@@ -29,7 +29,7 @@ def answer(plain: Any, shown: Callable[[], RenderableType], as_json: bool) -> No
 
 
 def emit(plain: Any) -> None:
-    """Print `plain` as the only JSON document on standard output. Numbers that are not finite become null."""
+    """Print `plain` as the only JSON document on standard output. Infinite and undefined numbers become null."""
     json.dump(_finite(plain), sys.stdout, indent=1, allow_nan=False)
     print()
 

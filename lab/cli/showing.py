@@ -46,7 +46,7 @@ def _claim(claim: Claim) -> Iterator[RenderableType]:
 
 
 def _why(claim: Claim) -> Text:
-    """Return the reason for the verdict, or the explanation of the verdict after its grade and a colon."""
+    """Return the reason for the verdict, or the grade of the explanation, a colon, and the explanation."""
     said = text.unmarked(claim.why)
     if claim.grade and said.startswith(f"{claim.grade} "):
         return Text.assemble((f"Why ({claim.grade}): ", "bold"), said.removeprefix(f"{claim.grade} "))
@@ -54,7 +54,7 @@ def _why(claim: Claim) -> Text:
 
 
 def packets(claim: str, arm: str | None, results: Path) -> int:
-    """Show an arm's capture (default: that of the first arm with a capture), and return the viewer's exit status.
+    """Show an arm's capture (default: the first arm with a capture), and return the viewer's exit status.
 
     Raises InputError if no trial of the arm left a capture, and MachineError if no program can show the capture.
     """

@@ -1,4 +1,4 @@
-"""Print how long a command took, for example since the start of `make report`."""
+"""Print the duration of a command, for example since the start of `make report`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Clocked:
         self.times.append(time.time())
 
     def said(self, what: str) -> str:
-        """Return a sentence with both times. Call it after at least one event."""
+        """Return a sentence with both times. Call this method after at least one event."""
         first, last = since(self.begun, self.times[0]), since(self.begun, self.times[-1])
         return f"first {what} after {first}, last one after {last}"
 

@@ -15,7 +15,7 @@ Sameness = Literal["identical", "same", "differ"]
 
 @dataclass(frozen=True, slots=True)
 class PacketChange:
-    """Describes how the packets of two records compare.
+    """Describes the differences between the packets of two records.
 
     `said` is "identical" if all captures have the same bytes, "same" if captures differ only in random values, which
     `first_packet_difference` ignores, "differ" if packets differ, and None without a packet capture.
@@ -27,10 +27,10 @@ class PacketChange:
 
 
 def captured(base: Record, new: Record) -> PacketChange:
-    """Return how the packets in two records of one trial compare. If several captures differ, report the first by name.
+    """Compare the packets in two records of one trial. If several captures differ, report the first by name.
 
-    In real time, no two runs have the same packets, so packets show nothing about a kernel. The same holds for a
-    capture without TCP that differs in bytes, and for a capture that only one side has. Raises RecordError and
+    In real time, no two runs have the same packets, so packets are no evidence about a kernel. The same applies to a
+    capture without TCP that differs in bytes, and to a capture that only one side has. Raises RecordError and
     CaptureError.
     """
     if new.trial.clock != "virtual":
@@ -50,7 +50,7 @@ def captured(base: Record, new: Record) -> PacketChange:
 
 
 def together(trials: Iterable[PacketChange]) -> PacketChange:
-    """Return the summary of all trials of a case: the first that differs, else the result that holds for all trials."""
+    """Return the summary of a case's trials: the first one that differs, else the result that holds for all trials."""
     found = {each.said: each for each in reversed([*trials])}
     order: tuple[Sameness | None, ...] = ("differ", None, "same", "identical")
     return next((found[said] for said in order if said in found), PacketChange(None))

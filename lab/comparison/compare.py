@@ -55,7 +55,7 @@ class CaseChange:
 
     @property
     def change(self) -> Change:
-        """Return the change of this case in a few words. A change of the claim's verdict is not part of it."""
+        """Return the change of this case in a few words. A change of the claim's verdict is not included."""
         if self.identical:
             return "identical"
         if self.is_disturbed:
@@ -112,15 +112,16 @@ class CaseChange:
 
     @property
     def is_disturbed(self) -> bool:
-        """Return whether the machine was too slow on either side. In real time, such a result shows nothing about a
-        kernel.
+        """Return whether the machine was too slow on either side.
+
+        Such a real-time result is no evidence about a kernel.
         """
         verdicts = [result.verdict for result in (self.base, self.new)]
         return self.real_time and any(verdict and verdict.kind == "invalid" for verdict in verdicts)
 
     @property
     def is_judged_anew(self) -> bool:
-        """Return whether the case's own verdict differs, and not by chance. Even a small change may cross a bound."""
+        """Return whether the case's own verdict differs by more than chance. Even a small change may cross a bound."""
         then, now = self.base.verdict, self.new.verdict
         if then is None or now is None or then.kind == now.kind or "skipped" in (then.kind, now.kind):
             return False
@@ -132,7 +133,7 @@ class CaseChange:
         return self.base.measured != self.new.measured and (self.ratio is None or abs(self.ratio - 1) > self.interest)
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the change as plain data for JSON."""
         sides = {"base": self.base, "new": self.new}
         where = self.packets.divergence
         divergence = (
@@ -180,7 +181,7 @@ class ClaimChange:
         """Return the claim's change in a few words: a changed verdict, else the most important change of its cases.
 
         A verdict that may differ by chance is undecided. A claim without a record on one side is also undecided, unless
-        its trials failed only there. Cases that neither side ran do not count.
+        its trials failed only on that side. Cases that neither side ran are ignored.
         """
         another = self.base.kind != self.new.kind and "skipped" not in (self.base.kind, self.new.kind)
         if another and any(case.is_judged_anew for case in self.cases):
@@ -207,7 +208,7 @@ class ClaimChange:
 
     @property
     def has_changed(self) -> bool:
-        """Return whether a verdict or a figure changed, and not by chance."""
+        """Return whether a verdict or a figure changed by more than chance."""
         return self.change in ("verdict changed", "figure moved")
 
     @property
@@ -216,7 +217,7 @@ class ClaimChange:
         return self.change in ("undecided", "cannot tell")
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the change as plain data for JSON."""
         return {
             "claim": self.claim,
             "change": self.change,
@@ -231,8 +232,8 @@ def compare(
 ) -> tuple[ClaimChange, ...]:
     """Return the comparison of every claim that both sides should have run.
 
-    A side may have no record of some claims, for example because its trials failed. `interest` is the smallest relative
-    change of a figure that matters. The tests are corrected for their number. Raises Incomparable, RecordError and
+    A side may have no record of some claims, for example because its trials failed. `interest` is the smallest relevant
+    relative change of a figure. The tests are corrected for their number. Raises Incomparable, RecordError and
     CaptureError.
     """
     then = {judged.declared.id: judged for judged in base}

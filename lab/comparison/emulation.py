@@ -9,10 +9,10 @@ from lab.guest.trial import Trial
 
 
 def difference(base: Trial, new: Trial) -> str:
-    """Return why the real-time figures of two trials cannot be compared, or "" if they can.
+    """Return the reason why the real-time figures of two trials cannot be compared, or "" if they can.
 
-    They can be compared if both trials ran in the same place with the same emulator: with the same method to run
-    processes, the same ticks, and the same changes by the lab itself. The user's own changes to a kernel are under
+    The figures can be compared if both trials ran in the same place with the same emulator: with the same method to run
+    processes, the same tick rate, and the same changes by the lab itself. The user's own changes to a kernel are under
     test.
     """
     if base.kernel.get("id") == new.kernel.get("id"):

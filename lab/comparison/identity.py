@@ -31,7 +31,7 @@ class ByteDifference:
         return f"{self.output} is missing on one side" if self.offset is None else f"{self.output}, byte {self.offset}"
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the difference as plain data for JSON."""
         return {"file": self.output, "byte": self.offset}
 
 
@@ -54,7 +54,7 @@ def require_whole(records: Iterable[Record]) -> None:
 def first_difference(first: Record, second: Record) -> str:
     """Return the first difference between two records of one trial: in outputs, environment or validity.
 
-    Return "" if all three are the same. Raises RecordError.
+    Return "" if all three are equal. Raises RecordError.
     """
     for difference in byte_differences(first, second):
         return str(difference)

@@ -17,7 +17,7 @@ from lab.verdict.judged import JudgedClaim, judge_stored
 
 @dataclass(frozen=True)
 class LineageStep:
-    """Describes the changes from one kernel to the next, in the cases that count, or in all cases if no case counts."""
+    """Describes the changes from one kernel to the next, in the cases that decide the verdict, or else in all cases."""
 
     change: ClaimChange | None  # None: the two kernels cannot be compared
     commits: tuple[Commit, ...]  # the commits between the two that are known to have changed the claim
@@ -49,7 +49,7 @@ def follow(judged: Iterable[JudgedClaim], records: Iterable[Record], folder: Pat
 
 
 def _by_kernel(known: Mapping[str, JudgedClaim], records: Iterable[Record]) -> dict[str, list[Record]]:
-    """Return, for each kernel but the claims' own, the records of these claims on the kernel and its variants."""
+    """Return the records of these claims on each kernel, and its variants, except the claims' own kernel."""
     found: dict[str, list[Record]] = {}
     for record in records:
         try:

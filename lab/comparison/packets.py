@@ -29,8 +29,8 @@ class PacketDifference:
     """Describes the first packet that differs, on both sides.
 
     `what` names the fields that differ, like "window, time": flags, seq, ack, window, payload, header, options, time.
-    It is "flow" if one side has a packet in the other direction or from a different connection here, because two such
-    packets have no fields to compare. It is "end" if one side has no more packets.
+    `what` is "flow" if the two packets have different directions or connections, because such packets have no fields to
+    compare. `what` is "end" if one side has no more packets.
     """
 
     number: int  # counted from 1, TCP packets only
@@ -62,7 +62,7 @@ class _Segments:
 
 
 def first_packet_difference(base: Capture, new: Capture) -> PacketDifference | None:
-    """Return the first packet that differs, in content or in time, or None if all packets are the same.
+    """Return the first packet that differs, in content or in time, or None if all packets are equal.
 
     A packet's content is its direction, flags, payload length, window, options and relative numbers. Its time
     counts from the first packet, and is compared to the nanosecond, or to the file's resolution.
@@ -111,9 +111,10 @@ def _segments(capture: Capture) -> _Segments:
 
 
 def _acknowledged(flows: Sequence[Flow], first: _Ints, flow: _Ints, ack: _Ints) -> _Ints:
-    """Return, for each flow, the number from which its ACKs count. In `ack`, -1 means no ACK.
+    """Return the base of each flow's acknowledgement numbers. In `ack`, -1 means no ACK.
 
-    This is the first number of the other direction, or of the flow's own ACKs if the capture has no other direction.
+    The base is the first number of the other direction, or of the flow's own ACKs if the capture has no other
+    direction.
     """
     known = {each: number for number, each in enumerate(flows)}
     reverse = np.array([known.get(each.reverse, -1) for each in flows], np.int64)
@@ -126,7 +127,7 @@ def _acknowledged(flows: Sequence[Flow], first: _Ints, flow: _Ints, ack: _Ints) 
 
 
 def _say(options: Options, first: int) -> str:
-    """Return the options in words, without timestamps. SACK's edges count from the sequence number `first`."""
+    """Return the options in words, without timestamps. SACK's edges are relative to the sequence number `first`."""
     parts = [] if options.mss is None else [f"mss {options.mss}"]
     parts += [] if options.window_scale is None else [f"wscale {options.window_scale}"]
     parts += ["sackOK"] if options.sack_permitted else []

@@ -123,7 +123,10 @@ def _predicted(base: Result, new: Result) -> str:
 
 
 def parting(case: CaseChange) -> str:
-    """Return the first packet that differs, else the files that differ. In real time, all packets differ: return ""."""
+    """Return the first packet that differs, else the files that differ.
+
+    In real time, all packets differ, so return "".
+    """
     arm = html.code(f"{case.new.arm} {case.new.point}".strip())
     if where := case.packets.divergence:
         lines = f"base  {where.base or 'has ended'}\nnew   {where.new or 'has ended'}"

@@ -32,7 +32,7 @@ class Shift:
 
     @property
     def is_testable(self) -> bool:
-        """Return whether this many figures can show a difference at all. Three against three cannot."""
+        """Return whether samples of these sizes can show any difference. Three figures against three cannot."""
         return self.test.least <= LEVEL
 
     @property
@@ -46,10 +46,10 @@ class Shift:
         return detectable(self.ratio) if self.ratio else None
 
     def decide(self, interest: float) -> Decision:
-        """Decide with `interest`, the smallest relative change that matters.
+        """Decide with `interest`, the smallest relevant relative change.
 
-        The figure moved if the test finds a difference and the ratio matters. The figure is the same if no value in the
-        interval, which covers at least 95 %, matters. Otherwise, there is too little data to tell.
+        The figure moved if the test finds a difference and the ratio is relevant. The figure is unchanged if no value
+        in the interval, which covers at least 95 %, is relevant. Otherwise, there is too little data to tell.
         """
         found = self.ratio
         if found is None or found.low is None or found.high is None:
@@ -62,7 +62,7 @@ class Shift:
         return "same figures" if sure and 1 - interest <= found.low <= found.high <= 1 + interest else "cannot tell"
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the shift as plain data for JSON."""
         return {
             "samples": list(self.sizes),
             "ratio": self.ratio.number if self.ratio else None,
@@ -78,7 +78,7 @@ class Shift:
 def corrected(shifts: Sequence[Shift]) -> list[Shift]:
     """Return the shifts with p corrected for the number of tests in the run (Holm 1979).
 
-    Tests that cannot show a difference cannot err either, so they do not count (Tarone 1990).
+    Tests that cannot show a difference cannot err either, so they are not included in this number (Tarone 1990).
     """
     tested = [shift.test.p for shift in shifts if shift.is_testable]
     found = iter(holm(tested))

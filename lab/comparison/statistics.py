@@ -1,7 +1,7 @@
-"""Test whether two samples of a random figure differ by more than chance, and estimate by how much.
+"""Test whether two samples of a random figure differ by more than chance, and estimate the difference.
 
-The test assumes no distribution and is exact. The interval of the ratio inverts the test: it contains every factor that
-the test, at its level, would not distinguish from the estimate.
+The test is exact, and does not assume a distribution. The interval of the ratio inverts the test: the interval contains
+every factor that the test, at its level, would not distinguish from the estimate.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from lab.verdict.correction import LEVEL
 
 @dataclass(frozen=True, slots=True)
 class MannWhitney:
-    """Describes how a new sample compares with a base sample.
+    """Describes the difference between a new sample and a base sample.
 
-    `p` is the chance of a difference at least as large, up or down, if nothing changed. `least` is the smallest p that
-    these figures can give in any order: 0.1 for three against three. `effect` is the rank-biserial correlation: -1 if
-    every new figure is below every old one, 1 if every new figure is above every old one, and 0 if neither is more
-    likely.
+    `p` is the probability of a difference at least as large, up or down, if the figure did not change. `least` is the
+    smallest p that these figures can give in any order: 0.1 for three against three. `effect` is the rank-biserial
+    correlation: -1 if every new figure is below every old figure, 1 if every new figure is above every old figure, and
+    0 if neither is more likely.
     """
 
     p: float
@@ -50,9 +50,7 @@ def mann_whitney(base: Sequence[float], new: Sequence[float]) -> MannWhitney:
 
 
 def attainable(base: int, new: int) -> float:
-    """Return the smallest p that samples of these sizes can give without ties: all new figures are below all old, or
-    above.
-    """
+    """Return the smallest p that samples of these sizes can give without ties, when they do not overlap."""
     return min(1.0, 2 / comb(base + new, new))
 
 
@@ -60,8 +58,8 @@ def ratio(base: Sequence[float], new: Sequence[float]) -> Value | None:
     """Return the factor from the base sample to the new one: the median of all pairs' ratios (Hodges and Lehmann 1963).
 
     The interval's ends are the k-th smallest and the k-th largest ratio (Moses 1965). k follows from the test's
-    distribution, so that the coverage is at least 95 %, or the highest that samples of this size can have. The method
-    assumes that new figures are old figures times a factor, plus chance. Return None if a figure is not above 0.
+    distribution, so that the coverage is at least 95 %, or the highest possible coverage for samples of this size. The
+    method assumes that new figures are old figures times a factor, plus chance. Return None if a figure is not above 0.
     """
     if min([*base, *new]) <= 0:
         return None

@@ -1,4 +1,4 @@
-"""Sum up the changes of all claims: the number of each kind, the number of tests, and how first packets differ."""
+"""Sum up the changes of all claims: the number of each kind, the number of tests, and the fields that differ."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from lab.verdict.correction import LEVEL
 
 @dataclass(frozen=True)
 class Tests:
-    """Counts the tests of random figures. `too_few` of these tests have too few figures to show anything."""
+    """Counts the tests of random figures. `too_few` of these tests have too few figures to show a difference."""
 
     tested: int
     too_few: int
@@ -30,14 +30,14 @@ class Tests:
 
 
 def tests(changes: Sequence[ClaimChange]) -> Tests:
-    """Return the counts of tests of all claims."""
+    """Return the test counts of all claims."""
     shifts = [case.shift for change in changes for case in change.cases if case.shift]
     untested = [shift for shift in shifts if not shift.is_testable]
     return Tests(len(shifts) - len(untested), sum(not shift.is_constant for shift in untested))
 
 
 def counts(changes: Sequence[ClaimChange]) -> dict[Change, int]:
-    """Return the number of claims for each kind of change, with zeros, from a changed verdict to identical."""
+    """Return the number of claims for each kind of change, including zeros, from a changed verdict to identical."""
     kinds = [each.change for each in changes]
     return {kind: kinds.count(kind) for kind in get_args(Change)}
 

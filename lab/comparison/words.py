@@ -16,7 +16,7 @@ def absent(change: ClaimChange) -> Iterator[str]:
 
 
 def chance(case: CaseChange) -> Iterator[str]:
-    """Yield why a side has no figure, how a case was tested, why it is undecided, and what else may differ."""
+    """Yield sentences that explain a missing figure, the test, an undecided case, and any other differences."""
     name = f"{case.new.arm} {case.new.point}".strip()
     for side, result in (("base", case.base), ("new", case.new)):
         if result.verdict and result.verdict.kind == "skipped" and not case.is_skipped:

@@ -1,6 +1,7 @@
-"""Hold the lab's extensions. Each is a folder here, with its own core, functions (`api`), commands and display.
+"""Hold the lab's extensions.
 
-To remove an extension, delete its folder, its test folder, and its line here.
+Each extension is a folder here, with its own core, functions (`api`), commands and display. To remove an extension,
+delete its folder, its test folder, and its line in this file.
 """
 
 EXTENSIONS = (

@@ -63,7 +63,7 @@ def trial(
 def program(place: str, command: Sequence[str], files: Mapping[str, bytes], seconds: float) -> Program:
     """Return a workload that runs a command with these `files`, for so many seconds of the trial's clock at most.
 
-    Its machine is its own (see `own_machine`); `place` is a folder for that. Python is its interpreter.
+    The command gets its own machine (see `own_machine`), for which `place` is a folder. Python runs the command.
     """
     contents = {OWN_MACHINE.name: OWN_MACHINE.read_bytes(), **files}
     return Program(
@@ -78,7 +78,7 @@ def program(place: str, command: Sequence[str], files: Mapping[str, bytes], seco
 def outcomes(runner: Runner, trials: Sequence[Trial], what: str) -> Mapping[str, Record | LabError]:
     """Return the record or the error of each trial, by address. Run the trials that are missing in the store.
 
-    Raises MachineError and Interrupted. The message of Interrupted calls the trials `what`.
+    Raises MachineError and Interrupted. The message of Interrupted names the trials as `what`.
     """
     try:
         with shown(len(trials)) as display:

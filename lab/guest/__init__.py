@@ -1,4 +1,4 @@
-"""Provide networks, traffic, probes and the trial itself: all code that runs inside a trial's guest.
+"""Provide all code that runs inside a trial's guest: networks, traffic, probes and the trial itself.
 
-This code is part of a trial's address.
+The hash of this code is part of a trial's address.
 """

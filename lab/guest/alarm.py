@@ -1,4 +1,4 @@
-"""Wait until a given time, to the nanosecond. A sleep has a timer slack of 50 us; a timerfd has no slack."""
+"""Wait until a given time, to the nanosecond, with a timerfd. A sleep could be late by the timer slack of 50 us."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TFD_TIMER_ABSTIME = 1
 
 
 class Alarm:
-    """Holds a timerfd. Raises OSError if the kernel refuses it."""
+    """Wraps a timerfd. Raises OSError if the kernel cannot create one."""
 
     def __init__(self) -> None:
         self._libc = ctypes.CDLL(None, use_errno=True)
@@ -29,7 +29,10 @@ class Alarm:
         os.close(self._timer)
 
     def wait(self, moment_ns: int) -> None:
-        """Sleep until CLOCK_MONOTONIC shows `moment_ns`. Return at once if this time has passed. Raises OSError."""
+        """Sleep until CLOCK_MONOTONIC shows `moment_ns`. Return at once if this time has passed.
+
+        Raises OSError if the timer fails.
+        """
         times = (ctypes.c_long * 4)(0, 0, *divmod(max(moment_ns, 1), 10**9))
         if self._libc.timerfd_settime(self._timer, TFD_TIMER_ABSTIME, times, None):
             raise OSError(ctypes.get_errno(), "cannot wait for a moment")

@@ -1,4 +1,4 @@
-"""Define a trial's clock and the kind of its machine. Guests import this module too, so keep it light."""
+"""Define a trial's clock and the kind of its machine. Guests import this module, so its imports must stay light."""
 
 from __future__ import annotations
 
@@ -23,5 +23,8 @@ def clock_of(text: str) -> Clock:
 
 
 def cpu_takes_time(on: Place, clock: Clock) -> bool:
-    """Return whether computing takes time. On a user-mode kernel in virtual time, only waiting takes time."""
+    """Return whether computing takes time on the trial's clock.
+
+    On a user-mode kernel in virtual time, only waiting does.
+    """
     return (on, clock) != ("uml", "virtual")

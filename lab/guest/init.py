@@ -1,8 +1,8 @@
 """Run as process 1 of a guest: set up a small machine, run one command in it, and power off.
 
-The file is run directly and isolated (`python -I -S`). It imports little, and forks only for the command, because every
-trial pays for the start of a guest. The guest sees the host's files read-only. Only files in /run/lab, the trial's
-folder, outlive the guest.
+Python runs the file directly and isolated (`python -I -S`). The file imports little and forks only for the command,
+because every trial waits for its guest to start. The guest sees the host's files read-only. Only files in /run/lab, the
+trial's folder, outlive the guest.
 """
 
 from __future__ import annotations
@@ -66,9 +66,7 @@ def main() -> None:
 
 
 class Job:
-    """Holds the job from `lab.machine.kernel.guest` in boot/ of the folder `trial`: NUL-terminated strings, as in
-    /proc/PID.
-    """
+    """Holds the job that `lab.machine.kernel.guest` wrote to boot/ in the folder `trial`, as NUL-terminated strings."""
 
     def __init__(self, trial: str) -> None:
         place = f"{trial}/boot"
@@ -86,7 +84,7 @@ def _strings(file: str) -> list[str]:
 
 
 def build(keep: list[str]) -> None:
-    """Mount everything except the trial's folder. The host folders in `keep` stay visible."""
+    """Mount all file systems except the trial's folder. The host folders in `keep` stay visible."""
     held = {folder: os.open(folder, os.O_PATH | os.O_DIRECTORY) for folder in keep}
     for source, target, kind, options in MOUNTS:
         if target.startswith(("/dev/", "/run/")):
@@ -109,7 +107,7 @@ def build(keep: list[str]) -> None:
 
 
 def _add_account() -> None:
-    """Add tcpdump's user to the guest's own view of the accounts if it is missing, so that plain tcpdump runs."""
+    """Add the user tcpdump to the guest's /etc/passwd if that user is missing, so that tcpdump runs without options."""
     with open(ACCOUNTS, encoding="utf-8") as file:
         accounts = file.read()
     if any(line.startswith("tcpdump:") for line in accounts.splitlines()):
@@ -120,7 +118,7 @@ def _add_account() -> None:
 
 
 def mount(source: str, target: str, kind: str, flags: int, options: str) -> None:
-    """Mount `source` on `target`. Raises OSError, with the target's name."""
+    """Mount `source` on `target`. Raises OSError with the target's name if the kernel refuses."""
     if libc.mount(source.encode(), target.encode(), kind.encode(), flags, options.encode()):
         errno = ctypes.get_errno()
         raise OSError(errno, f"cannot mount {kind or source}: {os.strerror(errno)}", target)
@@ -142,7 +140,7 @@ def _plain_console() -> None:
 
 
 def run(job: Job) -> int:
-    """Run the command, and return its exit status as a shell would. Meanwhile, reap every orphan.
+    """Run the command, reap every orphan meanwhile, and return the command's exit status in the shell's form.
 
     On a terminal, the command gets its own session, so that Ctrl-C reaches its programs.
     """
@@ -172,8 +170,8 @@ def run(job: Job) -> int:
 def leave(status: int, place: str = LAB, error: int = 0) -> None:
     """Write `place`/boot/status, after all data written to `place` has reached the host's disk cache.
 
-    The status holds the command's exit status and an errno: `error` if it is set, else the errno of an error during the
-    write, else 0.
+    The file holds the command's exit status and an errno: `error` if it is set, else the errno of a failed write, else
+    0.
     """
     folder = os.open(place, os.O_RDONLY)
     error = error or (ctypes.get_errno() if libc.syncfs(folder) else 0)

@@ -1,8 +1,9 @@
-"""Bring up a network in a guest for a person or a command: a shell on one of its hosts, or Mininet's command line.
+"""Bring up a network in a guest for a person or a command: a shell on one of the hosts, or Mininet's command line.
 
 Run this module as `python -m lab.guest.interactive FOLDER`. FOLDER holds hands-on.json, a `HandsOn` in plain form. The
-exit status is that of the command. The output goes to the terminal or, if there is a command, to FOLDER/stdout and
-FOLDER/stderr. If the network cannot be built, FOLDER/error.json holds the reason: `{"error": message, "exit_code": n}`.
+exit status is the command's exit status. The output is written to the terminal or, if there is a command, to
+FOLDER/stdout and FOLDER/stderr. If the network cannot be built, FOLDER/error.json holds the reason: `{"error": message,
+"exit_code": n}`.
 """
 
 from __future__ import annotations
@@ -47,11 +48,10 @@ exec -a iperf {iperf} "$@" > >(trap '' INT; exec sed -u "s|^(null)local .*|&\n$R
 
 
 class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes the network to bring up and its user: a shell on `host`, or Mininet. Without a command, a person uses
-    it.
+    """Describes the network to bring up, and what runs in it: a shell on `host`, or Mininet.
 
-    A person needs the real clock; a command can also run on the virtual clock. `shown` is the name, below /tmp, of a
-    host folder that the guest may read; "" means no folder.
+    Without a command, both are interactive. An interactive session needs the real clock; a command can also run on the
+    virtual clock. `shown` is the name, below /tmp, of a host folder that the guest may read; "" means no folder.
     """
 
     network: Network
@@ -69,7 +69,10 @@ class HandsOn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def main(folder: Path) -> int:
-    """Bring the network up, hand it over, and take it down. Return the exit status of the command or of the error."""
+    """Bring the network up, run the shell or the command, and take the network down.
+
+    Return the exit status of the command or of the error.
+    """
     wanted = from_plain(json.loads((folder / "hands-on.json").read_text()), HandsOn)
     try:
         with ExitStack() as undo:
@@ -123,7 +126,7 @@ def _mininet(fabric: Fabric, wanted: HandsOn) -> int:
 
 
 def _provide(wanted: HandsOn) -> None:
-    """Provide the shown folder and the lab's own programs."""
+    """Make the shown folder and the lab's own programs available."""
     if wanted.shown:
         (PLACE / wanted.shown).mkdir()
         mount("lab", str(PLACE / wanted.shown), "hostfs", MS_RDONLY, f"{SHOWN}/.")

@@ -1,5 +1,6 @@
-"""Define the key that connects a case with its trials and its result. Guests import this module too, so keep it
-light.
+"""Define the key that connects a case with its trials and its result.
+
+Guests import this module, so its imports must stay light.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Make Mininet importable. Debian installs it for the system's Python, so a virtual environment does not find it."""
+"""Make Mininet importable. Debian installs it for the system's Python, where a virtual environment does not look."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ DEBIAN = ["/usr/lib/python3/dist-packages"]
 
 
 class _Finder(MetaPathFinder):
-    """Finds Mininet among Debian's packages, and no other module."""
+    """Finds Mininet, and no other module, among Debian's Python packages."""
 
     def find_spec(self, fullname: str, path: Any, target: Any = None) -> ModuleSpec | None:  # noqa: ARG002
         return PathFinder.find_spec(fullname, DEBIAN) if fullname == "mininet" else None
 
 
 def make_importable() -> None:
-    """Let `import mininet` find Debian's package from now on, if the environment has no Mininet of its own."""
+    """Let `import mininet` find Debian's package, unless the environment already has Mininet."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.append(_Finder())

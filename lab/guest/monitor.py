@@ -1,7 +1,7 @@
-"""Watch the machine while a workload runs in real time, and record everything that could have disturbed the trial.
+"""Watch the machine while a workload runs in real time, and record all events that could have disturbed the trial.
 
-`watching` leaves out/fidelity.json, and `measure_again` adds a measurement of the wires afterwards. `lab.runner.guest`
-adds the time that the host's scheduler withheld from the guest. This module judges nothing; `lab.verdict.fidelity`
+`watching` writes out/fidelity.json, and `measure_again` adds a measurement of the wires afterwards. `lab.runner.guest`
+adds the time for which the host's scheduler kept the guest waiting. This module judges nothing; `lab.verdict.fidelity`
 judges the record.
 """
 
@@ -42,7 +42,7 @@ PR_SET_TIMERSLACK, PR_GET_TIMERSLACK = 29, 30
 
 @contextmanager
 def watching(testbed: Testbed, fabric: Fabric, wires: list[dict[str, Any]], greedy: bool) -> Iterator[None]:
-    """Watch within this context.
+    """Watch the machine within this context.
 
     `wires` is the measurement before the workload. `greedy` tells whether the workload fills the wires.
     """
@@ -56,9 +56,9 @@ def watching(testbed: Testbed, fabric: Fabric, wires: list[dict[str, Any]], gree
 
 
 def measure_again(fabric: Fabric, out: Path) -> None:
-    """Measure the wires once more, as soon as they are empty, and add the result to the evidence in `out`.
+    """Measure the wires once more as soon as they are empty, and add the result to `out`/fidelity.json.
 
-    If they do not become empty, the evidence has no second measurement.
+    If the wires do not become empty, the file has no second measurement.
     """
     deadline = time.monotonic() + DRAIN_SECONDS
     while any(each["backlog"] for each in fabric.qdiscs()):
@@ -98,10 +98,9 @@ class _Monitor:
         target.write_text(json.dumps(plain) + "\n")
 
     def in_use(self) -> list[int]:
-        """Return how late the wake-ups between the first frame and the last were.
+        """Return the delays of the wake-ups between the first frame and the last.
 
-        Before and after this time, a workload starts and ends its processes, which may delay a user-mode kernel by 10
-        ms.
+        Outside this period, a workload starts and ends its processes, which may delay a user-mode kernel by 10 ms.
         """
         return self.late_ns[self.moved[0] : self.moved[-1] + 1] if self.moved else []
 
@@ -118,10 +117,10 @@ class _Monitor:
             self.samples.append(self._sample(rated))
 
     def _wait(self, start: int, end: int) -> None:
-        """Sleep until each time on the grid, and record how late each wake-up is.
+        """Sleep until each scheduled time, and record the delay of each wake-up.
 
-        The times are fixed before the trial, one at a random place in each period. So a stall makes every wake-up that
-        it covers late, and no periodic disturbance can stay in step with them.
+        The times are chosen before the trial, at random, one in each period. So a stall delays every wake-up that is
+        due during the stall, and no periodic disturbance can stay in step with the wake-ups.
         """
         chance = random.Random(start)
         seen = os.pread(self.counters, COUNTERS_BYTES, 0)
@@ -139,8 +138,8 @@ class _Monitor:
     def _sample(self, rated: dict[tuple[str, str, str], dict[str, Any]]) -> dict[str, Any]:
         """Read the counters since boot.
 
-        CPU ticks are those of the trial's CPUs, by kind of work. The ticks of the monitor's own processes are separate.
-        Each wire has the time at which its counters were read.
+        CPU ticks cover the trial's CPUs, by kind of work. The ticks of the monitor's own processes are listed
+        separately. Each wire's counters come with the time at which they were read.
         """
         cpus = os.sched_getaffinity(0)
         now = time.monotonic_ns()
@@ -160,7 +159,7 @@ class _Monitor:
 
 
 def _counters(fabric: Fabric) -> int:
-    """Open the kernel's frame counters: those of the wires or, in a network without links, those of the only host."""
+    """Open the kernel's frame counters of the wires or, in a network without links, of the only host."""
     space = fabric.spaces.of(WIRES) if fabric.network.links else fabric.namespace(fabric.network.nodes[0].name)
     with space.entered():
         return os.open("/proc/thread-self/net/dev", os.O_RDONLY)
@@ -169,8 +168,8 @@ def _counters(fabric: Fabric) -> int:
 def _rated(fabric: Fabric) -> dict[tuple[str, str, str], dict[str, Any]]:
     """Return the qdiscs that give a wire its rate (the netem of a path, or the tbf of a card), by their place.
 
-    `delay_ns` is how long a frame is in the qdisc before the rate applies to it; None if frames move at random.
-    `frame_bytes` is the size of the longest frame, as the rate counts it.
+    `delay_ns` is the time that a frame spends in the qdisc before the rate limit applies; None if frames move at
+    random. `frame_bytes` is the size of the longest frame, as the rate counts it.
     """
     found = {}
     for each in fabric.qdiscs():
@@ -193,7 +192,7 @@ def _rated(fabric: Fabric) -> dict[tuple[str, str, str], dict[str, Any]]:
 
 
 def _clock() -> dict[str, Any]:
-    """Return the source and the resolution of the clock, and the timer slack of the trial's processes.
+    """Return the clock's source and resolution, and the timer slack of the trial's processes.
 
     Call this function before `_urgent`, which changes the slack of this process.
     """
@@ -219,11 +218,11 @@ def _urgent() -> str:
 
 
 def _own() -> dict[str, int | None]:
-    """Account for the processes in this PID namespace: their number, and the ticks that they and their ended children
-    used.
+    """Return the number of processes in this PID namespace, and the ticks that they and their ended children used.
 
-    Also return how often the other processes got the CPU (`turns`), and how long they waited for the CPU while they
-    were ready to run (`waited_ns`). Both are None on a user-mode kernel, which does not count them.
+    Also return how often processes other than the monitor got the CPU (`turns`), and how long these waited for the CPU
+    while they were ready to run (`waited_ns`). `turns` and `waited_ns` are None on a user-mode kernel, which does not
+    count them.
     """
     count = ticks = waited = turns = 0
     for process in Path("/proc").glob("[0-9]*"):
@@ -238,7 +237,7 @@ def _own() -> dict[str, int | None]:
 
 
 def _softnet(cpus: set[int]) -> dict[str, int]:
-    """Count frames dropped by the CPUs' backlogs, and how often the softirq stopped with work left (squeezed)."""
+    """Count the frames that CPU backlogs dropped, and the times that the softirq stopped with work left (squeezed)."""
     dropped = squeezed = 0
     for number, line in enumerate(Path("/proc/net/softnet_stat").read_text().splitlines()):
         words = [int(word, 16) for word in line.split()]

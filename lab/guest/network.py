@@ -65,7 +65,7 @@ ACK_FILTER = ("no-ack-filter", "ack-filter", "ack-filter-aggressive")
 
 
 class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes a qdisc that queues in front of a rate: its kind and its parameters, with tc's names."""
+    """Describes the qdisc in front of a rate limiter: its kind and its parameters, with tc's names."""
 
     kind: Name
     parameters: tuple[tuple[Name, Setting], ...] = ()  # sorted; quantities as text
@@ -90,7 +90,7 @@ class Slot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Describes a direction's new settings after `at`, counted from the workload's start. None means no change."""
+    """Describes a direction's new settings from `at` on, counted from the workload's start. None means no change."""
 
     at: Duration
     rate: Rate | None = None
@@ -111,7 +111,10 @@ class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Describes one direction of a link. Records leave out defaults, so the record of a plain wire never changes."""
+    """Describes one direction of a link.
+
+    Records omit default values, so new fields do not change a plain wire's record.
+    """
 
     rate: Rate | None  # None: unlimited
     delay: Duration
@@ -193,7 +196,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def is_left_to_chance(self) -> bool:
-        """Return whether any direction of a link is left to chance."""
+        """Return whether any direction of a link treats frames at random."""
         return any(direction.is_left_to_chance for link in self.links for _, direction, _ in link.directions())
 
     def node(self, name: str) -> Node:
@@ -208,8 +211,7 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return tuple(end for link in self.links for end in link.ends if end.node == node)
 
     def address(self, node: str, version: int = 4) -> str:
-        """Return a node's first address of this IP version, without prefix length. Without links, it is the loopback
-        address.
+        """Return a node's first address of this IP version, without prefix length; without links, the loopback address.
 
         Raises KeyError if the node has no such address.
         """

@@ -83,7 +83,7 @@ def capture(node: str, interface: str) -> str:
 
 
 def captures(names: Iterable[str], node: str | None = None) -> list[str]:
-    """Return the names that are captures. With `node`, return only the captures of that node."""
+    """Return the names of captures among `names`. With `node`, return only that node's captures."""
     start = _CAPTURE if node is None else f"{_CAPTURE}{node}."
     return [name for name in names if name.startswith(start) and name.endswith(_PCAP)]
 
@@ -124,7 +124,7 @@ def is_tcp_info(name: str) -> bool:
 
 
 def report(text: str) -> Any:
-    """Return the JSON object in a tool's output, whatever warnings surround it; None if there is no object."""
+    """Return the JSON object in a tool's output, without the warnings around it; None if there is no object."""
     start = re.search(r"^\{", text, re.MULTILINE)
     with suppress(ValueError, RecursionError):
         return json.JSONDecoder().raw_decode(text, start.start())[0] if start else None
@@ -134,7 +134,8 @@ def report(text: str) -> Any:
 def sentence(tool: str, text: str) -> str:
     """Return a tool's reason for its failure.
 
-    This is the "error" in its JSON, else a line with its name, or a line that begins with "error", else the last line.
+    The reason is the "error" in the tool's JSON, else a line with the tool's name or a line that begins with "error",
+    else the last line.
     """
     if isinstance(found := report(text), dict) and "error" in found:
         return str(found["error"])

@@ -1,7 +1,8 @@
-"""Find a guest's Python modules in one file. A search of the path takes ten system calls for each module.
+"""Load a guest's Python modules from one file, because a search of the path takes ten system calls for each module.
 
-In the copy of the lab's code, this file is `sitecustomize`, which Python imports when it starts. Next to it is the file
-PACK, which lab.runner.code writes with the userland's own Python. Modules that are not in PACK are found as usual.
+In the guest's copy of the lab's code, this module is named `sitecustomize`, which Python imports when it starts. The
+file PACK is in the same folder. lab.runner.code writes PACK with the userland's own Python. Modules that are not in
+PACK are found as usual.
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ Entry = tuple[str, bool, int, int]  # of a module: its file, whether it is a pac
 
 
 def pack(index: dict[str, Entry], code: bytes) -> bytes:
-    """Return the contents of PACK: the size of its head, the head, and the code of all modules. A library has no
-    code.
+    """Return the contents of PACK: the size of its header, the header, and the code of all modules.
+
+    A library has no code.
     """
     head = marshal.dumps(index, 4)  # every Python since 3.4 reads this version
     return len(head).to_bytes(8, "little") + head + code
@@ -47,7 +49,7 @@ class Finder:
         self.start = start
 
     def find_spec(self, name: str, *_: object) -> ModuleSpec | None:
-        """Return how to load this module; None if it is not in PACK."""
+        """Return the spec that loads this module; None if the module is not in PACK."""
         if name not in self.index:
             return None
         file, package, offset, size = self.index[name]
@@ -60,7 +62,7 @@ class Finder:
 
 
 def install(pack: str) -> None:
-    """Make Python look in `pack` before it searches its path. Without a pack, change nothing."""
+    """Make Python look in `pack` before it searches its path. If there is no pack, do nothing."""
     try:
         file = os.open(pack, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -55,7 +55,7 @@ class Command(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes the part of one guest. The parts of a run differ only in `host`."""
+    """Describes the part of one guest. The `Part` objects of a run differ only in `host`."""
 
     network: Network
     own: tuple[str, ...]  # the hosts that have a kernel of their own
@@ -76,7 +76,7 @@ class Part(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class PartResult(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Holds how the commands of one guest ended."""
+    """Holds the exit statuses of one guest's commands."""
 
     kernel: str  # as uname reports it
     statuses: tuple[tuple[int, int | None], ...]  # each is a command's number and its status; None: it was ended
@@ -134,13 +134,16 @@ def _perform(part: Part, out: Path) -> PartResult:
 
 
 def _draw_afresh() -> None:
-    """Make the kernel switch to its next key for random numbers. The key does not depend on earlier draws."""
+    """Make the kernel switch to the next key of its random number generator.
+
+    The key does not depend on earlier draws.
+    """
     with open("/dev/urandom", "rb") as random:
         fcntl.ioctl(random, RNDRESEEDCRNG)
 
 
 def _run(part: Part, testbed: Testbed, alarm: Alarm) -> tuple[tuple[int, int | None], ...]:
-    """Start the commands of this guest, each at its time, and end commands that run for too long."""
+    """Start each command of this guest at its time, and end commands that run for too long."""
     running: dict[int, subprocess.Popen[bytes]] = {}
     for number, command in enumerate(part.commands):
         if command.host in part.here():
@@ -163,7 +166,7 @@ def _status(process: subprocess.Popen[bytes]) -> int | None:
 
 
 def _join_all(part: Part, spaces: Spaces) -> None:
-    """Let the interfaces of hosts with their own kernel forward frames, without sending frames themselves."""
+    """Let the interfaces of hosts with their own kernel forward frames, but send no frames of their own."""
     for number, end in enumerate(part.links()):
         name = f"link{number}a"
         with spaces.inside(end.node):

@@ -94,9 +94,10 @@ def _start(start_ns: int) -> None:
 
 
 def _draw_afresh() -> None:
-    """Make the kernel switch to its next key for random numbers. A seeded key does not depend on earlier draws.
+    """Make the kernel switch to the next key of its random number generator.
 
-    The number of draws until now varies: for example, each folder that is created in memory draws one number.
+    A seeded key does not depend on earlier draws. The number of earlier draws varies: for example, the kernel draws one
+    number for each folder that is created in memory.
     """
     random = os.open("/dev/urandom", os.O_RDONLY)
     try:
@@ -161,7 +162,7 @@ def perform(trial: Trial, folder: Path) -> dict[str, Any]:
 
 
 def _chance(trial: Trial) -> str:
-    """Return the seed for the wires' random draws: the trial's seed in virtual time.
+    """Return the seed for the wires' random draws: in virtual time, the trial's seed.
 
     In real time, each repeat is a new sample.
     """
@@ -180,7 +181,7 @@ def _addresses(network: Network) -> dict[tuple[str, int], str]:
 
 
 def _environment(fabric: Fabric) -> dict[str, Any]:
-    """Return the kernel's report about itself and each host, without anything about the surrounding machine."""
+    """Return the kernel's report about itself and each host, without facts about the surrounding machine."""
     hosts = {}
     for node in fabric.network.nodes:
         if node.kind is Kind.SWITCH:
@@ -193,10 +194,10 @@ def _environment(fabric: Fabric) -> dict[str, Any]:
 
 
 def spins() -> list[dict[str, Any]]:
-    """Return the programs for which virtual time passed although they did not wait.
+    """Return the programs for which virtual time advanced although they did not wait.
 
     Each entry holds the program, its system call (None if it made no call), the number of times, and the total in
-    seconds. The kernel patch "only waiting takes time" writes the entries.
+    seconds. The kernel patch "only waiting takes time" reports the entries.
     """
     file = Path("/proc/spins")
     found = []

@@ -1,4 +1,4 @@
-"""Change a network's links as declared while a workload runs, and report late or wrong changes."""
+"""Change a network's links while a workload runs, as the network declares, and report late or wrong changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def playing(fabric: Fabric, target: Path) -> Iterator[None]:
 
 
 def missed(played: Path, tolerated_ns: int) -> list[str]:
-    """Return late changes of links, and results that differ from the requested values."""
+    """Return a description of each change that was late, or whose result differs from the requested values."""
     if not played.exists():
         return []
     found = json.loads(played.read_text())

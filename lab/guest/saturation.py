@@ -16,7 +16,10 @@ SATURATED = 0.9  # of the workload's time: above this, packets waited for the CP
 
 @dataclass
 class Load:
-    """Holds the share of the workload's time that the guest's CPU was busy. The share is known after the workload."""
+    """Holds the share of the workload's time during which the guest's CPU was busy.
+
+    The share is set after the workload.
+    """
 
     busy: float = 0.0
 
@@ -32,7 +35,7 @@ def measured() -> Iterator[Load]:
 
 
 def reasons(load: Load, probes: Sequence[Probe]) -> list[str]:
-    """Return the reasons why the trial does not count; empty if the trial measures CPU time."""
+    """Return the reasons why the trial is invalid; empty if the trial measures CPU time."""
     if load.busy < SATURATED or any(isinstance(probe, CpuTime) for probe in probes):
         return []
     return [f"the guest's CPU was busy {100 * load.busy:.0f} % of the time: its speed was measured, not the network's"]

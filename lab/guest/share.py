@@ -14,7 +14,7 @@ class Percent(float):
     def of(cls, text: object) -> Self:
         """Return the probability that a text such as '0.5 %' means.
 
-        Raises ValueError if it is not a share from 0 % to 100 %.
+        Raises ValueError if the text is not a share from 0 % to 100 %.
         """
         if isinstance(text, cls):
             return text

@@ -1,6 +1,6 @@
-"""Define the tasks of a trial. Each task describes itself, so that models need not know any task by name.
+"""Define the tasks of a trial. Each task describes its own traffic, so that models need not know any task by name.
 
-Guests import this module too, so keep it light.
+Guests import this module, so its imports must stay light.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def _snake_case(name: str) -> str:
 class Checked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Checks its fields when it is created, and raises ValueError.
 
-    If a field needs a quantity, a text is converted.
+    For a field that needs a quantity, text is converted.
     """
 
     def __post_init__(self) -> None:
@@ -59,16 +59,19 @@ class Task(Checked, frozen=True, tag_field="kind", tag=_snake_case):
     server_sends: ClassVar[bool] = False  # whether a workload's data goes from its server to its client
 
     def parts(self) -> tuple[Named, ...]:
-        """Return the workloads that a workload consists of; empty unless it runs several side by side."""
+        """Return the workloads that this workload runs side by side; empty for a single workload."""
         return ()
 
     def with_files(self, _: Callable[[str], bytes], /) -> Self:
-        """Return the task with the contents of its files, which the function reads. By default, a task has no files."""
+        """Read the task's files, and return the task with their contents. By default, a task has no files."""
         return self
 
 
 class Messages(msgspec.Struct, frozen=True):
-    """Describes a dialogue: each message is written piece by piece, and answered before the next."""
+    """Describes a dialogue.
+
+    The client writes each message piece by piece, and waits for the answer before the next message.
+    """
 
     count: int
     pieces: tuple[int, ...]  # bytes of each write of a message
@@ -152,7 +155,7 @@ class Traffic(Protocol):
         """Return how the receiver reads."""
 
     def parts(self) -> tuple[Named, ...]:
-        """Return the workloads that this one consists of; () if it is a single workload."""
+        """Return the workloads that this workload runs side by side; () for a single workload."""
 
     def with_files(self, read: Callable[[str], bytes], /) -> Self:
         """Return the workload with the contents of its files."""
@@ -195,12 +198,10 @@ class Interference(Protocol):
         """Name the programs that the task runs."""
 
     def mss_of_syn(self, announced: int, sender: str, receiver: str, patches: Collection[str]) -> int:
-        """Return the MSS of a SYN between these nodes after this middlebox, on a kernel with these patches."""
+        """Return the MSS of a SYN between these nodes behind this middlebox, on a kernel with these patches."""
 
     def dropped(self) -> int | None:
-        """Return the number of the data segment that the middlebox drops; None means that it drops no single
-        segment.
-        """
+        """Return the number of the only data segment that the middlebox drops; None if it drops no segment or many."""
 
     def loss(self) -> float:
         """Return the share of data segments that the middlebox drops regularly."""

@@ -33,7 +33,7 @@ MESSAGE_BYTES = 4096  # of an error message: less than a pipe holds
 
 
 class WorkloadError(LabError):
-    """Raised if a measuring tool fails, or does not end in time."""
+    """Raised if a measuring tool fails or does not end in time."""
 
 
 def _no_queues(link: str, way: str) -> Mapping[str, Any]:
@@ -41,13 +41,13 @@ def _no_queues(link: str, way: str) -> Mapping[str, Any]:
 
 
 class Joinable(Protocol):
-    """Stands for a network namespace, which a thread can enter."""
+    """Describes a network namespace that a thread can enter."""
 
     def join(self) -> None:
         """Move the calling thread into the namespace."""
 
     def entered(self) -> AbstractContextManager[None]:
-        """Keep the calling thread in the namespace within this context."""
+        """Move the calling thread into the namespace for this context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,29 +65,27 @@ class Testbed:
     queue: Callable[[str, str], Mapping[str, Any]] = _no_queues  # (link, way) -> the state of its queue
 
     def part(self, name: str, port: int, undo: ExitStack) -> Testbed:
-        """Return the testbed of one of several workloads, with its own output folder, port and random draws."""
+        """Return the testbed for one of several workloads, with a separate output folder, port and random generator."""
         out = self.out / name
         out.mkdir()
         chance, compiled = f"{self.chance}.{name}", self.compiled / name
         return replace(self, out=out, undo=undo, chance=chance, own_port=port, compiled=compiled)
 
     def port(self, usual: int) -> int:
-        """Return the port that the workload's server listens on: the usual port, unless other workloads run side by
-        side.
-        """
+        """Return the port of the workload's server: the default port, unless several workloads run side by side."""
         return usual if self.own_port is None else self.own_port
 
     def draws(self) -> Random:
-        """Return the generator of the workload's random numbers.
+        """Return the workload's random number generator.
 
-        A seed gives the same numbers on every kernel and machine.
+        Equal seeds give equal numbers on every kernel and machine.
         """
         from random import Random  # a trial without chance starts faster without it
 
         return Random(self.chance)
 
     def address(self, node: str, version: int = 4) -> str:
-        """Return the first IPv4 (or IPv6) address of `node`. Raises KeyError if it has none."""
+        """Return the first IPv4 (or IPv6) address of `node`. Raises KeyError if the node has no such address."""
         return self.addresses[node, version]
 
     def start(
@@ -98,10 +96,10 @@ class Testbed:
         errors: str | None = None,
         stdin: int = subprocess.DEVNULL,
     ) -> subprocess.Popen[bytes]:
-        """Start a tool on `node`. Its output goes to the file `output`. Its standard error goes to the file `errors` if
-        given, else also to `output`.
+        """Start a tool on `node`. Its standard output goes to the file `output`.
 
-        Raises MachineError if the tool is not installed.
+        Its standard error goes to the file `errors` if given, else also to `output`. Raises MachineError if the tool is
+        not installed.
         """
         with ExitStack() as files:
             target = files.enter_context(open(self.out / output, "wb")) if output else subprocess.DEVNULL
@@ -117,7 +115,7 @@ class Testbed:
     def run(self, node: str, argv: Sequence[str], output: str) -> str:
         """Run a short-lived tool on `node`, and return its output, which is also written to the file `output`.
 
-        Raises MachineError if the tool is not installed, and WorkloadError if it fails.
+        Raises MachineError if the tool is not installed, and WorkloadError if the tool fails.
         """
         self.wait(self.start(node, argv, output), SOON_SECONDS, output)
         return (self.out / output).read_text()
@@ -129,8 +127,9 @@ class Testbed:
         return child
 
     def wait(self, process: subprocess.Popen[bytes], seconds: float, output: str | None = None) -> None:
-        """Wait for a tool to succeed. Raises WorkloadError if the tool is late, or, with the tool's own message, if it
-        fails.
+        """Wait for a tool to succeed. Raises WorkloadError if the tool is late or fails.
+
+        After a failure, the error has the tool's own message.
         """
         tool = _name(process.args)  # type: ignore[arg-type]  # always started with a list
         if process.poll() is None and not ended(process.pid, seconds):
@@ -144,9 +143,8 @@ class Testbed:
     ) -> None:
         """Wait for a listener on `port` in the process's namespace. Raises WorkloadError if no listener appears.
 
-        The method returns on the testbed's beat. In virtual time, this is when the kernel's clock ticks and probes take
-        samples. TCP's timers expire on ticks, so the phase of a connection's start decides when each of its delayed
-        ACKs is sent.
+        The method returns on the testbed's beat. In virtual time, kernel ticks and probe samples fall on the beat.
+        TCP's timers expire on ticks, so the phase at which a connection starts decides when each delayed ACK is sent.
         """
         deadline = time.monotonic() + READY_SECONDS
         with Alarm() as alarm:
@@ -181,7 +179,10 @@ def _listens(pid: int, port: int, protocol: Literal["tcp", "udp"]) -> bool:
 
 
 class Child:
-    """Runs a Python function in a forked process. A traceback goes to standard error, the console log."""
+    """Runs a Python function in a forked process.
+
+    A traceback is written to standard error, and so to the console log.
+    """
 
     def __init__(self, pid: int, said: int) -> None:
         self.pid = pid
@@ -226,8 +227,8 @@ class Child:
     def wait(self, what: str, seconds: float) -> None:
         """Wait until the process has succeeded.
 
-        Raises WorkloadError if the process fails or is late. The error calls the process `what`, or is the process's
-        own message.
+        Raises WorkloadError if the process fails or is late. The error message is the process's own, or names the
+        process as `what`.
         """
         if self._status is None and not ended(self.pid, seconds):
             raise WorkloadError(f"{what} did not end within {seconds:g} s of the trial's clock")
@@ -262,7 +263,7 @@ class Child:
 def ended(pid: int, seconds: float) -> bool:
     """Return whether the child `pid` ends within `seconds`.
 
-    The function sleeps until then, because polling would cost the guest time.
+    The function sleeps and does not poll, because polling would cost the guest time.
     """
     handle = os.pidfd_open(pid)
     try:

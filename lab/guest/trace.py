@@ -1,8 +1,8 @@
-"""Read a trace: a file with the times at which a link can carry a frame.
+"""Read a trace, a file with the times at which a link can carry a frame.
 
-Mahimahi's format has one line for each opportunity to carry 1500 bytes: its millisecond, counted from the start. CSV
-has the columns duration and rate, such as `500 ms,12 Mbit/s`, and allows a rate of zero. After its end, a trace starts
-again.
+Mahimahi's format has one line for each opportunity to carry 1500 bytes: the millisecond of the opportunity, counted
+from the start. CSV has the columns duration and rate, such as `500 ms,12 Mbit/s`, and allows a rate of zero. A trace
+repeats after its end.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ HEADER = ["duration", "rate"]
 
 
 def read(name: str, folder: Path) -> Trace:
-    """Return the trace `name`, a file next to the topology in `folder`. Raises ValueError with the file and the
-    line.
+    """Return the trace from the file `name`, next to the topology in `folder`.
+
+    Raises ValueError with the file and the line.
     """
     path = folder / name
     try:
@@ -37,15 +38,13 @@ def read(name: str, folder: Path) -> Trace:
 
 
 def encoded(counts: Iterable[int]) -> str:
-    """Return the count for each millisecond in the form of `Trace.counts`."""
+    """Return the number of opportunities in each millisecond, in the form of `Trace.counts`."""
     runs = ((count, len(list(same))) for count, same in groupby(counts))
     return " ".join(str(count) if times == 1 else f"{count}*{times}" for count, times in runs)
 
 
 def decoded(trace: Trace) -> Iterator[tuple[int, int]]:
-    """Yield (ms, opportunities) for each millisecond of one period that has any, and finally (the period's length,
-    0).
-    """
+    """Yield (ms, opportunities) for each millisecond of a period with any, and finally (the period's length, 0)."""
     at = 0
     for run in trace.counts.split():
         count, _, times = run.partition("*")
@@ -77,7 +76,7 @@ def _mahimahi(name: str, lines: list[str]) -> list[int]:
 
 
 def _csv(name: str, lines: list[str]) -> list[int]:
-    """Return the opportunities. Each comes in the first millisecond by which the rate has added up to a whole frame."""
+    """Return the opportunities. Each is in the first millisecond by which the rate has added up to a whole frame."""
     if not lines or [word.strip() for word in lines[0].split(",")] != HEADER:
         raise ValueError(f"{name}:1: the first line should be '{','.join(HEADER)}'")
     counts = [0]

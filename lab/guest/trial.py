@@ -57,7 +57,7 @@ class Trial(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
     @property
     def run_address(self) -> str:
-        """The SHA-256 of the run's inputs: those of the trial, without the file and the names of claim, arm and point.
+        """The SHA-256 of the trial's inputs, without the experiment file's hash and the names of claim, arm and point.
 
         In virtual time, trials with the same run address produce the same bytes.
         """

@@ -1,7 +1,7 @@
 """Check values against the types of a declaration's fields, or of a function's arguments.
 
-One rule holds for all types: a text becomes a quantity if a quantity is needed, and a list becomes a tuple. No other
-value is converted. Guests import this module too, so keep it light.
+One rule holds for all types: text becomes a quantity if the field needs a quantity, and a list becomes a tuple. No
+other value is converted. Guests import this module, so its imports must stay light.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Declared:
 
 
 def settle(declared: object) -> None:
-    """Check all fields of a frozen dataclass or struct, and convert texts and lists. Raises FieldError."""
+    """Check all fields of a frozen dataclass or struct, and convert text and lists. Raises FieldError."""
     wrong: dict[str, str] = {}
     for name, kind in _fields(type(declared)).items():  # type: ignore[arg-type]  # mypy knows no hash of type[object]
         value = getattr(declared, name)
@@ -61,7 +61,10 @@ def settle(declared: object) -> None:
 
 
 def arguments(function: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Return the function with a check of its arguments against their annotations. A wrong call raises FieldError."""
+    """Decorate a function so that its arguments are checked against their annotations.
+
+    A wrong call raises FieldError.
+    """
 
     @wraps(function)
     def checked(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -90,7 +93,7 @@ def _fields(kind: type[Any]) -> Mapping[str, Any]:
 
 
 def _converted(value: Any, kind: Any) -> Any:
-    """Return the value, converted to the type. Raises ValueError, which tells the user what to write."""
+    """Return the value, converted to the type. Raises ValueError with advice for the user."""
     if kind is Any:
         return value
     origin, args = get_origin(kind), get_args(kind)
@@ -142,7 +145,7 @@ def _one_of(value: Any, kinds: tuple[Any, ...]) -> Any:
 def _annotated(value: Any, kind: Any, meta: msgspec.Meta) -> Any:
     """Return the value, converted to the type, if it is within `meta`'s bounds.
 
-    An error calls the type `meta.title`.
+    The error message names the type by `meta.title`.
     """
     try:
         found = _converted(value, kind)
@@ -181,7 +184,7 @@ def _tuple(value: Any, kinds: tuple[Any, ...]) -> tuple[Any, ...]:
 def _function(value: Any, given: Any, _: Any) -> Any:
     """Return the value if it is a function for these arguments.
 
-    Raises ValueError, even if it returns such a function.
+    Raises ValueError otherwise, also if the value is a factory that returns such a function.
     """
     if not callable(value):
         raise ValueError(f"should be a function, not {_shown(value)}")
@@ -220,7 +223,7 @@ def _within(place: object, value: Any, kind: Any) -> Any:
 
 
 def _named(kind: Any) -> str:
-    """Return the name of a type for a message: 'a whole number', 'Reported(figure=..., quote=..., part=...)'."""
+    """Return the name of a type for an error message: 'a whole number', 'Reported(figure=..., quote=..., part=...)'."""
     origin, args = get_origin(kind), get_args(kind)
     if origin is not None:
         if origin is Annotated:
@@ -238,7 +241,7 @@ def _named(kind: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Return a short form of a wrong value for a message."""
+    """Return a wrong value, shortened, for an error message."""
     if isinstance(value, type):
         return f"the class {value.__name__}: write {value.__name__}(...)"
     if callable(value) and hasattr(value, "__name__"):

@@ -1,4 +1,4 @@
-"""Store packetdrill builds, each in a folder whose name covers everything that decides the build."""
+"""Store packetdrill builds, each in a folder that is named after the hash of the build's inputs."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Define metrics, which turn a trial's record into a number with its unit. They only read files, and need no
-privileges.
+"""Define metrics, which turn a trial's record into a number with its unit.
+
+Metrics only read files, and need no privileges.
 """
 
 from lab.metric.acks import ack_delay, acks_after_hole, acks_at_once, packets_per_gb, segments_per_ack

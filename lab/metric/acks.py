@@ -1,4 +1,4 @@
-"""Measure how often and how soon a receiver acknowledges, and which segments, from a capture at its interface.
+"""Measure how often and how soon a receiver sends ACKs, and for which segments, from a capture at its interface.
 
 The number of segments is payload / MSS, because with GRO, a capture shows super-packets of many segments.
 """
@@ -71,8 +71,7 @@ def ack_delay(
 ) -> Measure:
     """Measure the shortest, mean or longest of `ack_delays`, without the first `skip` segments.
 
-    The result is in seconds, rounded to the microsecond. The guest's clock has a resolution of a quarter of a
-    microsecond.
+    The result is in seconds, rounded to the microsecond. The guest's clock has a resolution of 0.25 us.
     """
 
     def measure(record: Record) -> Value:
@@ -107,9 +106,9 @@ def acks_after_hole(node: str = "receiver", interface: str | None = None) -> Mea
 
 
 def ack_delays(connection: Connection) -> Ints:
-    """Return how long each data segment of the connection's opener waited for its acknowledgement, in nanoseconds.
+    """Return the time, in nanoseconds, that each data segment of the connection's opener waited for its ACK.
 
-    An ACK that carries data counts as well. Segments that were never acknowledged are left out.
+    An ACK that carries data counts as well. Segments that were never acknowledged are omitted.
     """
     asking, answering = _by_opener(connection)
     acked = np.maximum.accumulate(answering.ack) if len(answering) else answering.ack
@@ -123,7 +122,7 @@ def hole(connection: Connection) -> tuple[Ints, Ints]:
     """Return (data segments, ACKs) at the first hole, as rows of `forward` and `back`.
 
     The data segments arrived behind the hole before it was filled. In the meantime, the ACKs requested the missing
-    bytes. Raises MetricError if everything arrived in order, or the hole was never filled.
+    bytes. Raises MetricError if all segments arrived in order, or if the hole was never filled.
     """
     ahead, back = connection.forward, connection.back
     rows = np.flatnonzero(ahead.data)

@@ -1,6 +1,7 @@
 """Provide numpy, and names for its array types, to all modules that read records. The first use imports numpy.
 
-Experiments import metrics before their guest starts. Importing numpy then would take a tenth of the start-up time.
+Experiments import metrics before their guest starts. Importing numpy at that time would take a tenth of the start-up
+time.
 """
 
 from __future__ import annotations

@@ -47,8 +47,9 @@ class _Column(Generic[_T]):
 class Capture:
     """Holds the packets of an Ethernet pcap file in columns, in file order.
 
-    A column has one entry per packet: 0 if the packet does not have the field, or the snap length cut it off. If the
-    file ends within the last packet, that packet is left out. Whole columns need memory; `blocks` needs hardly any.
+    A column has one entry per packet: 0 if the packet does not have the field, or if the snap length cut the field off.
+    If the file ends within the last packet, that packet is omitted. Whole columns need memory; `blocks` needs hardly
+    any.
 
     Raises CaptureError if the file is not an Ethernet pcap.
     """
@@ -101,7 +102,7 @@ class Capture:
                 yield self._packets(positions[start : start + _BLOCK])
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """Let polars, pandas and pyarrow read the packets as a table (see `lab.metric.table`)."""
+        """Provide the packets as a table for polars, pandas and pyarrow (see `lab.metric.table`)."""
         from lab.metric import table
 
         return table.reader(self).__arrow_c_stream__(requested_schema)
@@ -121,7 +122,10 @@ class Capture:
         return Census.of(self.blocks())
 
     def columns(self, *names: str) -> tuple[Ints, ...]:
-        """Return these columns of the whole capture. All columns that are not yet in memory are read in one pass."""
+        """Return these columns of the whole capture.
+
+        The method reads all columns that are not yet in memory in one pass.
+        """
         lacking = [name for name in names if name not in self._columns]
         if lacking:
             census = self.census if "flow" in lacking else None

@@ -85,7 +85,7 @@ class _Taken:
         return np.array([self.known[key] for key in keys.tolist()], np.int32)[inverse]
 
     def _firsts(self, number: Ints, where: Bools, seen: Mapping[int, object]) -> list[tuple[int, int]]:
-        """Return (flow, its first packet in `where`) for each flow that is not in `seen`."""
+        """Return each flow that is not in `seen`, with its first packet in `where`."""
         new = np.ones(len(self.flows) + 1, bool)
         new[[*seen]] = False
         rows = np.flatnonzero(where & new[number])

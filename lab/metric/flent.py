@@ -91,7 +91,7 @@ def _contents(record: Record) -> tuple[Any, str]:
 
 
 def _reason(record: Record) -> str:
-    """Return ': ' and the reason, from Flent's log, why Flent or a program that it ran failed. Default: ''."""
+    """Return ': ' and the reason, from Flent's log, for the failure of Flent or one of its programs. Default: ''."""
     if outputs.FLENT_LOG not in record.outputs:
         return ""
     log = record.text(outputs.FLENT_LOG)

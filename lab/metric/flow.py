@@ -40,7 +40,7 @@ class Segments:
 
     @cached_property
     def end(self) -> Ints:
-        """Return the sequence number after each segment. SYN and FIN count one each."""
+        """Return the sequence number after each segment. A SYN or a FIN counts as one byte."""
         ends: Ints = self.seq + self.payload + (self.flags & SYN > 0) + (self.flags & FIN > 0)
         return ends
 
@@ -57,7 +57,7 @@ class Segments:
 
     @cached_property
     def pure_ack(self) -> Bools:
-        """Return whether each segment only acknowledges."""
+        """Return whether each segment is a pure ACK."""
         pure: Bools = (self.payload == 0) & (self.flags & (SYN | FIN | RST | ACK) == ACK)
         return pure
 
@@ -98,7 +98,7 @@ class ConnectionPart:
 
 @dataclass(frozen=True)
 class Connection:
-    """Reads a connection's two directions: `forward` carries more payload, and `back` acknowledges it."""
+    """Reads a connection's two directions: `forward` carries more payload, and `back` carries the ACKs for it."""
 
     capture: Capture
     flow: Flow  # forward
@@ -122,7 +122,7 @@ class Connection:
 
     @cached_property
     def back(self) -> Segments:
-        """Return all segments of the direction that acknowledges it."""
+        """Return all segments of the direction that carries the ACKs."""
         return _joined([part.back for part in self.parts()])
 
     @cached_property
@@ -144,7 +144,7 @@ class Connection:
     def start_ns(self) -> int:
         """Return the capture time of the first segment with payload.
 
-        Raises MetricError if there is none.
+        Raises MetricError if there is no such segment.
         """
         if self._first_data is None:
             raise MetricError(f"the connection {_name(self.flow)} carries no payload")
@@ -235,7 +235,7 @@ class Connection:
         return None
 
     def _bytes(self, acked: Ints) -> Ints:
-        """Return how many bytes of payload these acknowledgement numbers cover."""
+        """Return the number of payload bytes that these acknowledgement numbers cover."""
         counted: Ints = np.clip(acked - (self._first_data[1] if self._first_data else 0), 0, self.payload_bytes)
         return counted
 
@@ -251,10 +251,10 @@ class Connection:
 
 
 def bulk(capture: Capture, port: int | None = None) -> Connection:
-    """Return the connection that carries the most payload. With `port`, only connections to a server on that port
-    count.
+    """Return the connection that carries the most payload.
 
-    Raises MetricError if the capture holds no such TCP connection.
+    With `port`, only connections to a server on that port are considered. Raises MetricError if the capture holds no
+    such TCP connection.
     """
     census = capture.census
     eligible = [

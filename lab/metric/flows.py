@@ -1,8 +1,8 @@
-"""Measure workloads that ran side by side (`Flows`): each workload on its own, and how all shared the network.
+"""Measure workloads that ran side by side (`Flows`): each workload on its own, and the division of the network.
 
-Times are in seconds since the first flow started. Without times, a figure is about the long run (`lab.spec.steady`).
-A flow's goodput counts the bytes that its receiver got, from samples of tcp_info (`lab.guest.probe.TcpInfo`) at either
-end.
+Times are in seconds since the first flow started. Without times, a figure describes the long run (`lab.spec.steady`). A
+flow's goodput counts the bytes that its receiver has received, from tcp_info samples (`lab.guest.probe.TcpInfo`) at
+either end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lab.units import Duration, Rate, Value
 
 
 class _Part(Record):
-    """Shows one of a trial's workloads as if it had run alone.
+    """Presents one of a trial's workloads as if this workload had run alone.
 
     The workload's own outputs have their usual names, next to the outputs that all workloads share. `port` identifies
     the workload's packets.
@@ -46,14 +46,15 @@ class _Part(Record):
 
     @property
     def outputs(self) -> dict[str, Output]:
-        """The files that the workload left behind, and those that all workloads share."""
+        """The files that the workload left behind, and the files that all workloads share."""
         start, found = f"{self._name}/", self._whole.outputs
         shared = {name: output for name, output in found.items() if "/" not in name}
         return shared | {name.removeprefix(start): each for name, each in found.items() if name.startswith(start)}
 
     def path(self, name: str) -> Path:
-        """Return the path of the output `name`: the workload's own, else the shared one. Raises RecordError if there is
-        none.
+        """Return the path of the output `name`: the workload's own, else the shared output.
+
+        Raises RecordError if there is no such output.
         """
         own = f"{self._name}/{name}"
         return self._whole.path(own if own in self._whole.outputs else name)
@@ -61,7 +62,7 @@ class _Part(Record):
 
 @dataclass(frozen=True)
 class Shares:
-    """Holds the bytes that each flow's receiver had got, over time, by flow name."""
+    """Holds the number of bytes that each flow's receiver had received, over time, by flow name."""
 
     starts: Mapping[str, float]  # in seconds, like all times here
     taken: Mapping[str, tuple[Floats, Ints]]  # (times, bytes)
@@ -94,7 +95,7 @@ class Shares:
 
     @property
     def all_end(self) -> float:
-        """Return the earliest time of a flow's last sample: until then, all flows ran."""
+        """Return the earliest time of a flow's last sample, until which all flows ran."""
         return min(float(times[-1]) for times, _ in self.taken.values())
 
 
@@ -144,7 +145,7 @@ def utilisation(link: str, start: float | None = None, end: float | None = None,
 
 @measures("1")
 def jain_index(start: float | None = None, end: float | None = None) -> Measure:
-    """Measure how evenly goodput was shared: (sum x)^2 / (n sum x^2), which is 1 if all flows got the same.
+    """Measure how evenly goodput was shared: (sum x)^2 / (n sum x^2), which is 1 if all flows have equal goodput.
 
     Source: Jain, Chiu and Hawe (1984).
     """
@@ -173,8 +174,9 @@ def convergence_time(index: float = 0.95, window: float = 1.0) -> Measure:
 
 
 def part_of(record: Record, name: str) -> Record:
-    """Return the record of one of several workloads, as if the workload had run alone. Raises MetricError if it did not
-    run.
+    """Return the record of one of several workloads, as if the workload had run alone.
+
+    Raises MetricError if the workload did not run.
     """
     if name not in flows_of(record):
         raise MetricError(f"no flow '{name}': use one of {', '.join(flows_of(record))}")

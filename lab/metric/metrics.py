@@ -269,7 +269,7 @@ def capture_of(record: Record, node: str, interface: str | None = None) -> Captu
 
 
 def connection_of(record: Record, node: str, interface: str | None = None) -> Connection:
-    """Return the connection that carries the most payload in that capture."""
+    """Return the connection that carries the most payload in the capture of `node`."""
     return bulk(capture_of(record, node, interface), record.port)
 
 

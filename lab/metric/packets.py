@@ -1,7 +1,7 @@
-"""Read packets into columns. The first use of a column reads it, with one index operation on a view of the file's
-bytes.
+"""Read packets into columns.
 
-Sizes come from the headers, so they are correct at any snap length.
+The first use of a column reads the column with one index operation on a view of the file's bytes. Sizes come from the
+headers, so they are correct at any snap length.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ class Packets:
     """Gives columns of the packets whose records start at `records` in a pcap file's bytes.
 
     The file's headers have the byte order `order`, and the second word of their times counts units of `fraction`
-    nanoseconds. A column has one entry per packet: 0 if the packet does not have the field, or the snap length cut it
-    off.
+    nanoseconds. A column has one entry per packet: 0 if the packet does not have the field, or if the snap length cut
+    the field off.
     """
 
     def __init__(self, data: mmap, order: str, fraction: int, records: Ints) -> None:
@@ -87,7 +87,7 @@ class Packets:
 
     @cached_property
     def captured(self) -> Ints:
-        """Return how many bytes of the packet are in the file."""
+        """Return the number of the packet's bytes in the file."""
         return _native(self._head["captured"])
 
     @cached_property
@@ -181,7 +181,7 @@ class Packets:
         return self._holds(offset + 4) & found
 
     def options(self, packet: int) -> Options:
-        """Return all TCP options of the packet at that index, as far as they were captured."""
+        """Return all captured TCP options of the packet at that index."""
         start = int(self._layers.transport[packet])
         end = min(start + int(self.header_length[packet]), int(self._ends[packet]))
         return Options.parse(self._bytes[start + 20 : end])
@@ -297,7 +297,7 @@ class Packets:
 
 
 def _native(column: Ints) -> Ints:
-    """Return the column in this machine's byte order, and in one piece."""
+    """Return the column in this machine's byte order, as one contiguous array."""
     return column.astype(column.dtype.newbyteorder("="))
 
 
@@ -307,7 +307,10 @@ def _where(condition: Bools, column: Ints) -> Ints:
 
 
 def _mixed(key: Ints, word: Ints) -> Ints:
-    """Mix `word` into `key` with Fibonacci hashing. With 64 bits, the few flows of a file will not collide."""
+    """Mix `word` into `key` with Fibonacci hashing.
+
+    With 64 bits, the few flows of a file are extremely unlikely to collide.
+    """
     key = (key ^ word.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
     mixed: Ints = key ^ key >> np.uint64(32)
     return mixed

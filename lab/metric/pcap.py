@@ -33,8 +33,8 @@ def gather(data: mmap, kind: DType, at: Ints) -> Ints:
 class Records:
     """Holds the positions of the record headers in a file of byte order `order` ("<" or ">").
 
-    It finds the positions window by window, and keeps those of the first few windows, so that memory usage does not
-    grow with the file.
+    The class finds the positions window by window, and caches them only for the first few windows, so that memory usage
+    does not grow with the file.
     """
 
     def __init__(self, data: mmap, order: str) -> None:

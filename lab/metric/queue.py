@@ -98,7 +98,7 @@ def queue_marked_share(link: str, way: Way = "forward") -> Measure:
 def mean_queue_delay(link: str, way: Way = "forward") -> Measure:
     """Measure the mean wait in the link's queue with Little's law: packets in the queue over packets per second.
 
-    The metric needs the probe `QueueState`. Packets that were dropped do not count.
+    The metric needs the probe `QueueState`. Dropped packets are ignored.
     """
 
     def delay(part: list[_Sample]) -> float:
@@ -132,7 +132,7 @@ def _during(record: Record, link: str, way: Way, key: str) -> float:
 
 
 def _queue(record: Record, when: str, link: str, way: Way) -> dict[str, Any]:
-    """Return the entry of the queue, not the entry of the wire's netem."""
+    """Return the entry of the queue, and not the entry of the wire's netem."""
     for each in record.json(when):
         if (each["node"], each["direction"]) == (link, way) and each["kind"] != "netem":
             return dict(each)

@@ -1,10 +1,10 @@
-"""Replay a capture to find the RTT samples that ACKs give its sender, with the rules of the RFCs and of Linux.
+"""Replay a capture to find the RTT samples that ACKs give the sender, with the rules of the RFCs and of Linux.
 
 RFC 7323 4.1: an ACK of new data gives a sample through its timestamp echo. RFC 6298 3 (Karn): without timestamps, an
-ACK that covers a retransmission gives no sample. Linux prefers the time since a segment was sent to the echo
-(tcp_clean_rtx_queue(), tcp_ack_update_rtt()). It uses the first acknowledged segment, unless the ACK covers a
-retransmission. Otherwise, it uses the first segment that SACK reports, or else the echo, in ticks of its clock and at
-least one tick.
+ACK that covers a retransmission gives no sample. Linux prefers the time since a segment's transmission to the echo
+(tcp_clean_rtx_queue(), tcp_ack_update_rtt()). Linux uses the first acknowledged segment, unless the ACK covers a
+retransmission. Otherwise, Linux uses the first segment that SACK reports, or else the echo, in ticks of the timestamp
+clock and at least one tick.
 """
 
 from __future__ import annotations
@@ -189,8 +189,9 @@ class _Sender:
             self.next = next(self.coming, None)
 
     def _select(self, now: int, ack: int, blocks: Blocks) -> int:
-        """Mark the segments in these blocks. Return the round trip of the first segment that was not retransmitted, or
-        -1.
+        """Mark the segments in these SACK blocks.
+
+        Return the round trip of the first segment that was not retransmitted, or -1.
         """
         first = -1
         for left, right in sorted(blocks):

@@ -1,7 +1,7 @@
-"""Measure how long packets wait in a link's queue, from captures on both sides of the link.
+"""Measure the time that packets wait in a link's queue, from captures on both sides of the link.
 
-A packet is recognised by its flow, sequence number, length and timestamp. A retransmission has a different timestamp,
-unless it is sent within the same tick of the timestamp clock. In that case, the first of the two packets counts.
+A packet is recognised by its flow, sequence number, length and timestamp. A retransmission has a later timestamp,
+unless it is sent within one tick of the timestamp clock. In that case, the first of the two packets is used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ROW_OF = {"key": "key", "seq": "seq", "stamp": "ts_value", "payload": "payload"
 
 @measures("s")
 def queue_delay(link: str = "path", quantile: float = 0.5, way: Way = "forward") -> Measure:
-    """Measure the time that data waits in a link's queue, in seconds: the median, or a different quantile."""
+    """Measure the time that data waits in a link's queue, in seconds: the median, or another quantile."""
 
     def course(record: Record) -> Course:
         sent, waited = sojourns(record, link, way)
@@ -64,7 +64,10 @@ def sojourns(record: Record, link: str = "path", way: Way = "forward") -> tuple[
 
 
 def _rows(capture: Capture) -> tuple[Any, Ints]:
-    """Return the identity of each data segment and its index in the capture. Among equal segments, the first counts."""
+    """Return the identity of each data segment and its index in the capture.
+
+    Among equal segments, the first is used.
+    """
     found, at, before = [], [], 0
     for packets in capture.blocks():
         data = np.flatnonzero(packets.tcp & (packets.payload > 0))

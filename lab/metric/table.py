@@ -69,7 +69,7 @@ def reader(capture: TableSource) -> Any:
 def write(capture: TableSource, path: Path) -> int:
     """Write the packets as Parquet or Arrow, depending on the file's suffix. Return the number of packets.
 
-    Raises InputError for a different suffix, MachineError if pyarrow is missing, and OSError if the write fails.
+    Raises InputError for any other suffix, MachineError if pyarrow is missing, and OSError if the write fails.
     """
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: write a file that ends in {' or '.join(FORMATS)}")

@@ -39,7 +39,7 @@ FIELDS = _layout()
 
 
 class TcpInfoError(LabError):
-    """Raised if the samples are cut off, or the kernel's struct does not have the field."""
+    """Raised if the samples are truncated, or the kernel's struct does not have the field."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Samples:
 def read(path: Path) -> list[Samples]:
     """Return the samples of every connection, in order of first appearance.
 
-    Raises TcpInfoError if the file is cut off.
+    Raises TcpInfoError if the file is truncated.
     """
     data = path.read_bytes()
     found: dict[tuple[int, int], list[tuple[int, bytes]]] = {}

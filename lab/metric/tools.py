@@ -1,6 +1,6 @@
 """Parse the output of measuring tools.
 
-Each parser takes the raw text or JSON. It raises MetricError if the text is not the output of a successful run.
+Each parser takes the raw text or JSON. A parser raises MetricError if the text is not the output of a successful run.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def iperf_bits_per_second(text: str) -> float:
 
 
 def qperf_results(text: str) -> dict[str, Value]:
-    """Return qperf's results by name: bandwidths in bit/s, times in s, the rest as plain numbers.
+    """Return qperf's results by name: bandwidths in bit/s, times in s, all others as plain numbers.
 
     The parser reads bits ("Gb/sec", which qperf prints with --use_bits_per_sec) and bytes ("GB/sec").
     """
@@ -89,9 +89,9 @@ def expert_summaries(text: str) -> dict[str, int]:
 
 
 def expert_repeats(text: str) -> tuple[int, dict[str, int]]:
-    """Return how many frames tshark's Expert Info suspects of being retransmissions, in total and for each kind.
+    """Return the number of frames that tshark's Expert Info lists as retransmissions, in total and for each kind.
 
-    A fast or spurious retransmission has a second line for the same frame, which does not count twice.
+    A fast or spurious retransmission has a second line for the same frame, which is counted only once.
     """
     found = expert_summaries(text)
     kinds = {kind[1]: frames for said, frames in found.items() if (kind := _REPEATED.search(said)) and kind[1]}

@@ -1,4 +1,4 @@
-"""Measure how long short transfers take (`lab.guest.workload.Arrivals`), from before connecting to the last byte."""
+"""Measure the times of short transfers (`lab.guest.workload.Arrivals`), from before connecting to the last byte."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from lab.units import Value
 
 
 def completion_times(record: Record) -> Floats:
-    """Return the time that each transfer took, in seconds, in the order of the transfers' starts."""
+    """Return the duration of each transfer, in seconds, in the order of the transfers' starts."""
     found = record.json(outputs.TRANSFERS)
     return (np.array(found["end_ns"], np.int64) - np.array(found["start_ns"], np.int64)) / 1e9
 
 
 @measures("s", by="median")
 def completion_time(quantile: float = 0.5) -> Measure:
-    """Measure the time that a transfer takes, in seconds: the median, or a different quantile."""
+    """Measure the time that a transfer takes, in seconds: the median, or another quantile."""
     return lambda record: Value(float(np.quantile(completion_times(record), quantile)), "s")

@@ -1,4 +1,4 @@
-"""Predict how often and how soon a Linux receiver acknowledges.
+"""Predict how often and how soon a Linux receiver sends ACKs.
 
 Sources: net/ipv4/tcp_input.c, tcp_output.c, tcp_timer.c and tcp.c, and net/core/gro.c for how GRO merges segments
 before TCP receives them.
@@ -40,15 +40,14 @@ def segments_per_ack(scenario: Scenario) -> Value:
     source="__tcp_transmit_skb(), napi_complete_done(), __tcp_ack_snd_check()",
 )
 def segments_per_batch(scenario: Scenario) -> Value:
-    """With GRO, an ACK covers the full segments of a batch. It covers 2 segments if frames are further apart than
-    polls.
+    """With GRO, an ACK covers the full segments of a batch.
 
-    A batch ends with the sender's super-packet, because the last segment of a super-packet has PSH
-    (__tcp_transmit_skb(), since 5.4). A batch also ends at the first poll after a tick, which passes up older segments
-    (napi_complete_done()). A tick cuts a super-packet of n segments if the super-packet began before the last poll
-    ahead of the tick, and at least two segments arrive after the first poll behind the tick, since a single segment
-    causes no ACK. The average number of cuts per super-packet is the time of n - 2 frames minus the time between two
-    polls, over the time between two ticks.
+    An ACK covers 2 segments if frames are further apart than polls. A batch ends with the sender's super-packet,
+    because the last segment of a super-packet has PSH (__tcp_transmit_skb(), since 5.4). A batch also ends at the first
+    poll after a tick, which passes up older segments (napi_complete_done()). A tick cuts a super-packet of n segments
+    if the super-packet began before the last poll ahead of the tick, and at least two segments arrive after the first
+    poll behind the tick, since a single segment causes no ACK. The average number of cuts per super-packet is the time
+    of n - 2 frames minus the time between two polls, divided by the time between two ticks.
     """
     return Value(_gathered(scenario, _EVERY) if _merges(scenario) else _EVERY, "1")
 
@@ -105,7 +104,7 @@ def quick_acks(scenario: Scenario) -> Value:
 
 @law(formula="the time to the answer", source="RFC 1122, 4.2.3.2; tcp_in_quickack_mode()")
 def ack_after_answer(scenario: Scenario) -> Value:
-    """The ACK takes as long as the answer that carries the ACK: an end that has just answered is in ping-pong mode.
+    """The ACK leaves with the answer: an end that has just answered is in ping-pong mode.
 
     tcp_in_quickack_mode() and tcp_cleanup_rbuf() send no ACK in that mode. The mode begins with the first answer within
     the ATO, HZ / 25, of a request (tcp_event_data_sent()), unless tcp_pingpong_thresh requires more answers. Outside
@@ -143,7 +142,7 @@ def ack_delayed_longest(scenario: Scenario) -> Value:
 
     Each ACK that the timer sends doubles the next delay (tcp_delack_timer_handler()). The delay is rounded up to whole
     jiffies. From 63 jiffies on (LVL_START(1)), the timer wheel fires up to 8 jiffies late. Messages at all phases of
-    the wheel see all of that delay, minus half a jiffy on average. After a pause longer than the RTO, an ACK is sent at
+    the wheel see the full delay, minus half a jiffy on average. After a pause longer than the RTO, an ACK is sent at
     once.
     """
     _unread(scenario)
@@ -168,9 +167,9 @@ def acks_after_hole_at_once(scenario: Scenario) -> Value:
 def acks_after_hole(scenario: Scenario) -> Value:
     """Each segment behind the dropped one causes one ACK. With SACK, since 4.18, most of these ACKs wait.
 
-    __tcp_ack_snd_check() sends the first three at once (since 4.20). It delays the others until the 45th
-    (tcp_comp_sack_nr = 44), or for a third of the RTT, at most 1 ms. The rest of the transfer must be in flight when
-    the receiver notices the hole, so that nothing else arrives.
+    __tcp_ack_snd_check() sends the first three ACKs at once (since 4.20). The kernel delays the other ACKs until the
+    45th (tcp_comp_sack_nr = 44), or for a third of the RTT, at most 1 ms. The rest of the transfer must be in flight
+    when the receiver notices the hole, so that no other segment arrives.
     """
     behind, most = _behind(scenario), scenario.receiver.sysctl("tcp_comp_sack_nr")
     if not most or not all(host.sysctl("tcp_sack") for host in (scenario.sender, scenario.receiver)):
@@ -222,7 +221,7 @@ def _pauses(scenario: Scenario) -> bool:
 
 
 def _fills(scenario: Scenario, rate: Rate) -> bool:
-    """Return whether the path can deliver more than a reader takes at that rate."""
+    """Return whether the path can deliver data faster than the reader takes it."""
     return scenario.rate is None or goodput_window_over_rtt(scenario).number > rate.bps
 
 

@@ -1,7 +1,7 @@
 """Simulate a receiver ahead of time: process many segments at once if no event in between can affect the receiver.
 
 A receiver's reaction to a segment depends on the earlier segments, but not on the effects of its ACKs. Most segments
-change little. One loop processes a stretch of them, with the same result as processing them one by one.
+change little, so one loop processes many of them, with the same result as processing them one by one.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ class Ahead(Receiver):
 
     @property
     def knows_clones(self) -> bool:
-        """Return whether ACKs in flight cannot affect which skb the next segment may join: skb_cloned()."""
+        """Return whether no ACK in flight can affect which skb the next segment may join: skb_cloned()."""
         return not self.receive_queue or self.receive_queue[-1].cloned_until <= self.snd_una
 
     def stretch(
         self, arrivals: Sequence[int], first: int, length: int, psh: bool, tsecr: int
     ) -> tuple[int, Sequence[int], Sequence[int]]:
-        """Receive, from the first on, the full segments that change only positions: each is read at once, and every
-        second one is acknowledged, with the same window.
+        """Receive full segments, from the first on, as long as they change only positions.
 
-        The effect is that of `receive` and `read`. `psh` applies to the last arrival. Return the number of
-        segments received, the times of ACKs, and the acknowledged positions.
+        These segments are read at once, and every second one is acknowledged, with a constant window. The effect is
+        identical to `receive` and `read`. `psh` applies to the last arrival. Return the number of segments received,
+        the times of ACKs, and the acknowledged positions.
         """
         icsk_ack, tuning, rcv_nxt = self.icsk_ack, self.tuning, self.rcv_nxt
         unacked = rcv_nxt - self.rcv_wup
@@ -82,7 +82,7 @@ class Ahead(Receiver):
         return count, times, acked
 
     def _is_even(self, length: int) -> bool:
-        """Return whether a full segment that is read at once leaves the windows and the pace of ACKs unchanged."""
+        """Return whether a full segment that is read at once changes neither the windows nor the pace of ACKs."""
         icsk_ack, rcv_mss = self.icsk_ack, self.icsk_ack.rcv_mss
         windows = self.rcv_wnd, self.rcvbuf, self.window_clamp, self.rcv_ssthresh, self.scaling_ratio
         state = (length, rcv_mss, icsk_ack.ato, *windows)
@@ -107,9 +107,9 @@ class Ahead(Receiver):
     def pile(
         self, arrivals: Sequence[int], first: int, length: int, page: int, count: int, tsecr: int
     ) -> tuple[int, list[int], list[Ack]]:
-        """Receive, from the first on, the full segments that change only the unread data, until the reader wakes.
+        """Receive full segments, from the first on, as long as they change only the unread data and the reader sleeps.
 
-        The effect is that of `receive` for `count` segments that are neither pushed nor cloned, in pages of `page`
+        The effect is identical to `receive` for `count` segments that are neither pushed nor cloned, in pages of `page`
         bytes. Return the number of segments received, the times of ACKs, and the ACKs.
         """
         icsk_ack, tuning, queue, rcvbuf = self.icsk_ack, self.tuning, self.receive_queue, self.rcvbuf

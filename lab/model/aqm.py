@@ -1,4 +1,4 @@
-"""Predict the effect of a link's queue on its flows: their waits, shares and losses."""
+"""Predict the effect of a link's queue on the flows: waits, shares and losses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rtt_through_full_queue(scenario: Scenario) -> Value:
 
 @law(formula="the target, at most", source="RFC 8289, 3.2 and 4.2", long_run=True)
 def codel_target(scenario: Scenario) -> Value:
-    """CoDel lets no queue stand above the target: responsive senders keep the median wait at or below the target.
+    """CoDel lets no queue persist above the target: responsive senders keep the median wait at or below the target.
 
     The figure is a bound. The bound is valid for responsive senders with windows of several segments, and for a target
     of at least the time of two and a half frames. The queue drops nothing while it holds at most one frame (RFC 8289,
@@ -63,7 +63,7 @@ def codel_drops(seconds: float) -> Prediction:
         """CoDel's drops follow its control law, and the first drop counts.
 
         The law holds for traffic that does not respond to drops, while the queue stays above the target. The queue
-        stays above it while the law drops fewer frames than arrived in excess of the rate.
+        stays above the target while the law drops fewer frames than arrive in excess of the rate.
         """
         hop = _queued(scenario)
         interval = _time(_queue(hop, "codel"), "interval", codel.INTERVAL)
@@ -100,8 +100,8 @@ def pie_target(scenario: Scenario) -> Value:
 def rtt_of_sparse_flow(scenario: Scenario) -> Value:
     """A flow that sends less than its share waits only for frames that have left the queue, however long the queue is.
 
-    These are a frame on the wire, and another frame that the wire took from the queue before the first had left. The
-    figure is the longest wait of a flow that is alone in its queue and sends a packet now and then.
+    The flow waits for the frame on the wire, and for the next frame, which the wire took from the queue before the
+    first had left. The figure is the longest wait of a flow that is alone in its queue and sends a packet now and then.
     """
     hop = _queued(scenario)
     _queue(hop, *_FAIR)
@@ -112,10 +112,10 @@ def rtt_of_sparse_flow(scenario: Scenario) -> Value:
 
 @law(formula="1 / n", source="Shreedhar and Varghese (1995): deficit round robin; RFC 8290, 4.1", long_run=True)
 def fair_queue_share(scenario: Scenario) -> Value:
-    """Each of n greedy flows gets an equal share of the link, with any congestion control and any round trip.
+    """Each of n greedy flows gets an equal share of the link, with any congestion control and any round-trip time.
 
     The law holds if each flow has its own queue and fills it. If a flow's window falls below its share of the path
-    after a cut, the flow gives up its turns to the others. With equal round trips, this evens out.
+    after a cut, the other flows use its turns. With equal round trips, these losses even out.
     """
     if len(scenario.flows) < 2:
         raise ModelError("a single flow shares nothing")
@@ -144,7 +144,7 @@ def nothing_lost(scenario: Scenario) -> Value:
 
 
 def _excess(scenario: Scenario, hop: Direction) -> float:
-    """Return how many frames per second arrive in excess of the rate, for traffic that does not respond to drops."""
+    """Return the number of frames per second in excess of the rate, for traffic that does not respond to drops."""
     offered = scenario.writer.offered
     assert hop.rate is not None
     if offered is None or offered.bps <= hop.rate.bps:

@@ -1,4 +1,4 @@
-"""Predict how much data BBR has in flight: its own bound, which does not depend on the queue."""
+"""Predict the data that BBR has in flight, from BBR's own bound, which does not depend on the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute CoDel's control law: while a queue stands, the time between two drops becomes shorter and shorter.
+"""Compute CoDel's control law: while a queue persists, the intervals between drops become shorter and shorter.
 
 The law is valid for traffic that does not react, while the sojourn time stays above the target. For traffic that
 reacts, the law gives the first drops.
@@ -18,7 +18,7 @@ def drop_times(interval: Duration = INTERVAL) -> Iterator[float]:
     """Yield the time of each drop, in seconds since the sojourn time first exceeded the target.
 
     RFC 8289, 5.4 and 5.5: the first drop comes an interval later, and drop n + 1 comes interval / sqrt(n) after drop n.
-    The kernel's roots are a little smaller at first, which brings all later drops forward by a quarter of an interval.
+    The kernel's roots are slightly too small at first, which makes all later drops earlier by a quarter of an interval.
     """
     at = interval.seconds
     for root in inverse_roots():
@@ -29,7 +29,7 @@ def drop_times(interval: Duration = INTERVAL) -> Iterator[float]:
 def inverse_roots() -> Iterator[float]:
     """Yield 1 / sqrt(n) for n = 1, 2, ... as the kernel computes it, with one Newton step from the previous value.
 
-    This is codel_Newton_step() in net/codel_impl.h: 0.5 for n = 2, and within 3 % of the root from n = 3 on.
+    codel_Newton_step() in net/codel_impl.h gives 0.5 for n = 2, and is within 3 % of the exact value from n = 3 on.
     """
     root = 1.0
     for number in count(2):
@@ -38,5 +38,5 @@ def inverse_roots() -> Iterator[float]:
 
 
 def drops_within(seconds: float, interval: Duration = INTERVAL) -> int:
-    """Return how many packets CoDel drops in the first `seconds` in which the sojourn time exceeds the target."""
+    """Return the number of packets that CoDel drops in the first `seconds` with a sojourn time above the target."""
     return sum(1 for _ in takewhile(lambda at: at <= seconds, drop_times(interval)))

@@ -1,4 +1,4 @@
-"""Check whether the simulations cover a path: nothing may happen by chance, and nothing may change the frames."""
+"""Check whether the simulations cover a path: it must have no random effects, and must not change frames."""
 
 from __future__ import annotations
 

@@ -60,13 +60,13 @@ class Cubic:
         return self.cwnd < self.ssthresh and not self.found
 
     def sent(self, packets_out: int, limited: bool, snd_una: int, snd_nxt: int) -> None:
-        """Record, after sending, how much of cwnd is in use: tcp_cwnd_validate()."""
+        """Record, after sending, the part of cwnd that is in use: tcp_cwnd_validate()."""
         more = not self.is_cwnd_limited and packets_out > self.max_packets_out
         if snd_una >= self.cwnd_usage_seq or limited or more:
             self.is_cwnd_limited, self.max_packets_out, self.cwnd_usage_seq = limited, packets_out, snd_nxt
 
     def acknowledged(self, now: int, rtt: int, acked: int, snd_una: int, snd_nxt: int, ack_delay: int = 0) -> None:
-        """Process an ACK for `acked` segments with this RTT sample, while nothing is lost."""
+        """Process an ACK for `acked` segments with this RTT sample, in the absence of losses."""
         self.sample(now, rtt, snd_una, snd_nxt, ack_delay)
         self.avoid_congestion(now, acked)
 
@@ -140,7 +140,7 @@ class Cubic:
         self.cwnd += more
 
     def _update(self, jiffies: int, acked: int) -> None:
-        """Compute how many acknowledged segments widen cwnd by one: bictcp_update()."""
+        """Compute the number of acknowledged segments that widen cwnd by one: bictcp_update()."""
         self.ack_cnt += acked
         if self.last_cwnd == self.cwnd and jiffies - self.last_time <= self.hz // 32:
             return

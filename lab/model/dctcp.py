@@ -46,7 +46,8 @@ def dctcp_queue_delay(scenario: Scenario) -> Value:
 def dctcp_marked_share(scenario: Scenario) -> Value:
     """In each sawtooth, the segments of one round trip are marked.
 
-    A single burst crosses the threshold. For windows of few segments, the equation omits terms that matter.
+    A single burst crosses the threshold. For windows of few segments, the terms that the equation omits are not
+    negligible.
     """
     found = _marking(scenario)
     if (window := (found.product + found.threshold) / found.flows) < _MANY:
@@ -67,7 +68,7 @@ def _check_threshold(scenario: Scenario, found: _Marking) -> None:
 
 
 def _burst(scenario: Scenario) -> int:
-    """Return how many segments a sender's offload may send at once."""
+    """Return the number of segments that a sender's offload may send at once."""
     flows = [flow.scenario for flow in scenario.flows if flow.scenario.writer.congestion == "dctcp"]
     return max(each.sender.interface.gso_max_segs or _GSO_BYTES // mss(each) for each in flows)
 

@@ -1,4 +1,4 @@
-"""Decide when a socket acknowledges: at once, with its own data, or when a timer fires.
+"""Decide when a socket sends an ACK: at once, with its own data, or when a timer fires.
 
 Source: net/ipv4/tcp_input.c, tcp_output.c, tcp.c, tcp_timer.c and kernel/time/timer.c of Linux 7.2, with the kernel's
 names. Times are whole nanoseconds, or jiffies: ticks of 1/HZ.
@@ -61,7 +61,7 @@ class Timers:
 
 @dataclass(slots=True)
 class DelayedAck:
-    """Holds the icsk_ack of a socket that loses nothing, and uses it to make the kernel's decisions."""
+    """Holds a socket's icsk_ack, and makes the kernel's decisions with it, for a connection without loss."""
 
     timers: Timers
     advmss: int  # payload of a full segment, as announced
@@ -119,7 +119,7 @@ class DelayedAck:
         return self.scheduled and (unacked > self.rcv_mss or (pushed and emptied))
 
     def delay(self, now: int) -> bool:
-        """Set the timer, or keep an earlier one: tcp_send_delayed_ack().
+        """Set the timer, unless an earlier timer is set: tcp_send_delayed_ack().
 
         Return True if the earlier timer expires so soon that the ACK is sent at once.
         """

@@ -53,9 +53,7 @@ def completion_time_by_rounds(scenario: Scenario) -> Value:
 
 @simulation(of=REPLAYED, law=transfer_time_by_rounds)
 def transfer_time(scenario: Scenario) -> Value:
-    """The time is that of the handshake, slow start and the rest, on a path without loss or with an always busy
-    link.
-    """
+    """The time is the sum of handshake, slow start and the rest, on a path without loss or with an always busy link."""
     done = transfer(scenario)
     if not stays_busy(scenario, done):
         done = undropped(scenario)

@@ -1,6 +1,7 @@
-"""Join both halves of a socket: received packets may allow it to send, and sent packets acknowledge.
+"""Combine the sending and the receiving half of a socket.
 
-Source: net/ipv4/tcp_input.c (tcp_rcv_established()) and tcp_output.c (__tcp_transmit_skb()) of Linux 7.2.
+Received packets may permit sending, and sent packets carry ACKs. Source: net/ipv4/tcp_input.c (tcp_rcv_established())
+and tcp_output.c (__tcp_transmit_skb()) of Linux 7.2.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from lab.model.sender import TCP_NAGLE_CORK, TCP_NAGLE_OFF, Sender, Skb
 
 
 class Packet(NamedTuple):
-    """Describes a packet of a connection that sends both ways."""
+    """Describes a packet of a connection with data in both directions."""
 
     seq: int  # where its payload begins
     segment: Segment | None
@@ -23,7 +24,7 @@ class Packet(NamedTuple):
 
     @property
     def len(self) -> int:
-        """Return the bytes of its payload."""
+        """Return the payload's length in bytes."""
         return self.segment.len if self.segment else 0
 
 
@@ -38,8 +39,9 @@ class Endpoint:
         self.sender.nonagle = TCP_NAGLE_OFF if nodelay else 0
 
     def write(self, size: int, now: Callable[[], int]) -> Iterator[None]:
-        """Simulate one write, which reads the time whenever it continues. The write yields to sleep until there is
-        room.
+        """Simulate one write.
+
+        The write yields to sleep until the buffer has room, and reads the time whenever it continues.
         """
         self.sender.clock_cache = now()
         for _ in self.sender.sendmsg(size):
@@ -64,7 +66,7 @@ class Endpoint:
             self.receiver.ack_snd_check()
 
     def _transmit_skb(self, now: int, seq: int, skb: Skb) -> None:
-        """Send an skb, cut into segments that also acknowledge: __tcp_transmit_skb()."""
+        """Send an skb, cut into segments that also carry ACKs: __tcp_transmit_skb()."""
         ack = self.receiver.acknowledge(now, skb.end_seq - seq)
         self.receiver.icsk_ack.event_data_sent(now)
         while seq < skb.end_seq:

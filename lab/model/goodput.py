@@ -52,11 +52,11 @@ def lost_frames_of_window(scenario: Scenario) -> Value:
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_iperf3(scenario: Scenario) -> Value:
-    """The receiver of iperf3 divides the data sent in time by its own time.
+    """The receiver of iperf3 divides the data that is sent in time by the receiver's own time.
 
-    The message that ends the test follows the data through the queue, and takes a round trip. The receiver's clock runs
-    longer than the sender's by these times. The receiver counts a block after reading the whole block, so it does not
-    count a partial last block. The model ignores this if there are many blocks.
+    The message that ends the test queues behind the data, and then takes a round trip. The receiver's clock runs longer
+    than the sender's by these times. The receiver counts a block only after reading the whole block, so a partial last
+    block is not counted. The model ignores the partial block if there are many blocks.
     """
     done, block = undropped(scenario), scenario.writer.write_size or 0
     if _BLOCKS * block > done.sent:
@@ -68,8 +68,8 @@ def goodput_iperf3(scenario: Scenario) -> Value:
 def goodput_iperf(scenario: Scenario) -> Value:
     """The server of iperf 2 counts all written data, from the first arrival to the last.
 
-    The client ends a write after half of the test's duration (SO_SNDTIMEO). In that case, only the data sent by then
-    counts.
+    The client ends a write after half of the test's duration (SO_SNDTIMEO). In that case, only the data sent before the
+    timeout counts.
     """
     done, writer = undropped(scenario), scenario.writer
     goodput = 8 * done.total / (done.drained - scenario.delay.seconds)
@@ -80,7 +80,7 @@ def goodput_iperf(scenario: Scenario) -> Value:
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_bulk(scenario: Scenario) -> Value:
-    """The lab's own transfer counts from when its receiver first wakes until the last byte has arrived."""
+    """The lab's own transfer counts data from its receiver's first wake-up until the last byte has arrived."""
     done = undropped(scenario)
     if done.started is None:
         raise ModelError("the transfer ends before its receiver first wakes and starts its clock")
@@ -100,7 +100,7 @@ def goodput_despite_reordering(scenario: Scenario) -> Value:
 
 @simulation(of=REPLAYED, law=frames_of_window)
 def frames_in_flight(scenario: Scenario) -> Value:
-    """The figure is the most frames that the bottleneck would hold, queued and in flight, without its limit."""
+    """The figure is the largest number of frames, queued or in flight, that the bottleneck holds if it has no limit."""
     return Value(max(_of_bottleneck(scenario, transfer(scenario))), "1")
 
 
@@ -149,7 +149,7 @@ def _dropping(scenario: Scenario, done: Transfer) -> list[Direction]:
 
 
 def _of_bottleneck(scenario: Scenario, done: Transfer) -> list[int]:
-    """Return the most frames that the slowest hop held, with one number for each hop of that rate."""
+    """Return the largest number of frames in the slowest hop, with one number for each hop of that rate."""
     return [peak for hop, peak in zip(scenario.forward, done.peaks, strict=True) if hop.rate == scenario.rate]
 
 

@@ -1,4 +1,4 @@
-"""Compute the times of a handshake: when each end may continue, and what the sender has received."""
+"""Compute when each end of a handshake may continue, and the send time of the last packet that reached the sender."""
 
 from __future__ import annotations
 

@@ -39,14 +39,14 @@ def goodput_line_rate(scenario: Scenario) -> Value:
 
 @law(formula="1 − payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323")
 def header_share(scenario: Scenario) -> Value:
-    """Headers are the rest of a frame besides the payload: Ethernet's 38 bytes, and the IP and TCP headers."""
+    """Headers are all parts of a frame except the payload: Ethernet's 38 bytes, and the IP and TCP headers."""
     return Value(float(1 - Fraction(mss(scenario), frame(scenario).bytes)), "1")
 
 
 def base_rtt(scenario: Scenario, there: Size | None = None, back: Size | None = None) -> Value:
-    """A round trip on an idle path takes the delays and each hop's serialisation, in both directions.
+    """A round trip on an idle path takes the delays and the serialisation times of all hops, in both directions.
 
-    Default sizes are those of `ping`: 84 bytes of IP in each direction (56 of data, 8 of ICMP, 20 of IP).
+    The default sizes are ping's sizes: 84 bytes of IP in each direction (56 of data, 8 of ICMP, 20 of IP).
     """
     there, back = there or Size(84), back or there or Size(84)
     return Value(one_way(scenario.forward, there) + one_way(scenario.reverse, back), "s")

@@ -1,9 +1,9 @@
 """Compute the MSS: the value that each end announces, and the segments that the other end then sends.
 
-The ends do not negotiate. Each end announces what it can receive, from its own route (ipv4_default_advmss(), or
-`advmss`). Each end sends what its own path carries, but no more than the other end announced (tcp_sync_mss()).
-`TCP_MAXSEG` bounds both. Source: RFC 9293, 3.7.1. Statements about the sender hold for the receiver of the reversed
-scenario.
+The ends do not negotiate. Each end announces the largest segment that it can receive, from its own route
+(ipv4_default_advmss(), or `advmss`). Each end sends segments that its own path carries, but none longer than the other
+end announced (tcp_sync_mss()). `TCP_MAXSEG` limits both segment sizes. Source: RFC 9293, 3.7.1. Statements about the
+sender hold for the receiver of the reversed scenario.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _segment(scenario: Scenario, mtu: int) -> int:
 
 
 def own_segment(scenario: Scenario) -> int:
-    """Return the payload of the full segments that the sender expects to receive, in bytes: tcp_sock's advmss."""
+    """Return the payload, in bytes, of the full segments that the sender expects to receive: tcp_sock's advmss."""
     return announced(scenario) - _timestamps(scenario)
 
 
@@ -74,13 +74,13 @@ def mss_of_syn_ack(scenario: Scenario) -> Value:
 
 @law(formula="min(MTU − headers, MSS of the other end − options)", source=_SENT)
 def largest_payload(scenario: Scenario) -> Value:
-    """The largest payload is that of a full segment from the sender."""
+    """The largest payload is the payload of a full segment from the sender."""
     return Value(mss(scenario), "B")
 
 
 @law(formula="min(MTU − headers, MSS of the other end − options)", source=_SENT)
 def largest_payload_back(scenario: Scenario) -> Value:
-    """The largest payload is that of a full segment from the receiver."""
+    """The largest payload is the payload of a full segment from the receiver."""
     return Value(mss(scenario.reversed()), "B")
 
 

@@ -14,6 +14,7 @@ def drop_probability(offered: Rate, rate: Rate) -> float:
     """Return the share of packets that PIE drops: the excess over the rate.
 
     The controller adds alpha x (delay - target) + beta x (delay - previous delay) to the probability (RFC 8033, 4.2).
-    So the probability is constant only if the delay is constant and at the target, when as much leaves as arrives.
+    So the probability is constant only if the delay is constant and at the target, and packets leave as fast as they
+    arrive.
     """
     return max(0.0, 1 - rate.bps / offered.bps)

@@ -1,4 +1,4 @@
-"""Predict the effects of queues that do not depend on how they drop or mark."""
+"""Predict those effects of queues that do not depend on the rules for drops and marks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Check whether a law covers a path. Each check raises ModelError with the reason if the law does not."""
+"""Check whether a law covers a path.
+
+Each check raises ModelError with the reason if the law does not cover the path.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ _LEFT = {"reno": 0.5, "cubic": 0.7, "None": 0.7, "bbr": 1.0, "dctcp": 1.0}  # RF
 
 
 def bulks(scenario: Scenario) -> list[Scenario]:
-    """Return the scenarios of the flows that send as much as they can, or the scenario itself without several flows."""
+    """Return the scenarios of the greedy flows, or the scenario itself if it has a single flow."""
     every = [flow.scenario for flow in scenario.flows] or [scenario]
     return [each for each in every if each.writer.write_size and not (each.writer.interval or each.writer.messages)]
 

@@ -74,7 +74,7 @@ class Receiver:
         self.now = 0
 
     def receive_cookie(self, now: int) -> None:
-        """Process a few bytes that are not part of the transfer, and are acknowledged at once."""
+        """Process a few bytes before the transfer, which are acknowledged at once."""
         self.tuning.rcv_rtt_measure(now // NSEC_PER_USEC, self.rcv_nxt, self.rcv_wnd)
         self.icsk_ack.event_data_recv(now, self.rcv_wnd)
         self.icsk_ack.event_ack_sent()
@@ -146,7 +146,7 @@ class Receiver:
         """Queue a segment: tcp_queue_rcv().
 
         An skb that joins the previous skb costs only its payload; any other skb also costs its head. skb_try_coalesce()
-        joins at most as many fragments as an skb holds, and joins nothing to a cloned skb (skb_cloned()).
+        joins at most as many fragments as an skb holds, and never joins an skb to a cloned one (skb_cloned()).
         """
         self.rcv_nxt += segment.len
         self.rmem_alloc += segment.len
@@ -161,7 +161,7 @@ class Receiver:
             self.receive_queue.append(Received(self.rcv_nxt, truesize, segment.frags, cloned_until))
 
     def _measure_scaling_ratio(self, length: int) -> None:
-        """Measure the share of an skb that is payload: tcp_measure_rcv_mss(), since 6.6."""
+        """Measure the payload's share of an skb: tcp_measure_rcv_mss(), since 6.6."""
         ratio = self._ratio(length)
         if ratio != self.scaling_ratio:
             self.scaling_ratio = ratio
@@ -169,8 +169,9 @@ class Receiver:
             self.tuning.space = min(self.tuning.space, self.window_clamp)
 
     def _ratio(self, length: int) -> int:
-        """Return the share of a segment's skb that is payload. Kernels before 6.6 did not measure it, so it stays as it
-        is.
+        """Return the payload's share of a segment's skb.
+
+        Kernels before 6.6 did not measure this share, so it never changes.
         """
         if self.adv_win_scale is not None:
             return self.scaling_ratio
@@ -184,7 +185,7 @@ class Receiver:
             self.icsk_ack.quick |= 1
 
     def _win_from_space(self, space: int) -> int:
-        """Return the share of a buffer that is offered: tcp_win_from_space()."""
+        """Return the window that is offered for a buffer: tcp_win_from_space()."""
         if self.adv_win_scale is not None:
             return win_by_scale(space, self.adv_win_scale)
         return space * self.scaling_ratio >> TCP_RMEM_TO_WIN_SCALE
@@ -202,11 +203,11 @@ class Receiver:
         return window // advmss * rcvmem
 
     def _space(self) -> int:
-        """Return the share of the free buffer that is offered: tcp_space()."""
+        """Return the window that is offered for the free buffer: tcp_space()."""
         return self._win_from_space(self.rcvbuf - self.rmem_alloc)
 
     def _receive_window(self) -> int:
-        """Return the rest of the window that was offered last: tcp_receive_window()."""
+        """Return the unused part of the last offered window: tcp_receive_window()."""
         return max(self.rcv_wup + self.rcv_wnd - self.rcv_nxt, 0)
 
     def _select_window(self) -> int:
@@ -256,7 +257,7 @@ class Receiver:
                 self.rcvbuf, self.window_clamp = rcvbuf, self._win_from_space(rcvbuf)
 
     def _cleanup_rbuf(self) -> None:
-        """Send an ACK after a read, if one is due or the window has doubled: __tcp_cleanup_rbuf()."""
+        """Send an ACK after a read if an ACK is due or the window has doubled: __tcp_cleanup_rbuf()."""
         if self.icsk_ack.must_follow_read(self._unacked(), not self.rmem_alloc):
             self.send_ack()
             return

@@ -1,4 +1,4 @@
-"""Predict round trips: how many samples a sender gets, how exact they are, and how long they are with a full window."""
+"""Predict round trips: the number of samples, their accuracy, and the round-trip time with a full window."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ECHO_DATA, _ICMP = 56, 8  # bytes of an echo request's data by default, ping(8)
 
 @definition(because="the metric counts an echoed timestamp as a sample, and every such ACK echoes one")
 def rtt_for_new_data(scenario: Scenario) -> Value:
-    """The figure is 1 with timestamps: an ACK of new data echoes when that data was last sent (RFC 7323 4.1)."""
+    """The figure is 1 with timestamps: an ACK of new data echoes the last sending time of that data (RFC 7323 4.1)."""
     if not scenario.timestamps:
         raise ModelError("there are no timestamps to echo")
     return Value(1, "1")
@@ -49,8 +49,8 @@ def srtt_difference(scenario: Scenario) -> Value:
 def third_of_tick(scenario: Scenario) -> Value:
     """The error is a third of the clock's tick, which is 1 ms in Linux.
 
-    Each of the two times is late by a uniform part of a tick. The error of their difference is the difference of the
-    two parts, whose mean size is a third of a tick.
+    Each of the two timestamps is late by a uniform part of a tick. The error of the RTT is the difference of these two
+    parts, whose mean size is a third of a tick.
     """
     rtt_for_new_data(scenario)
     return Value(_TICK / 3, "s")

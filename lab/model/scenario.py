@@ -1,6 +1,4 @@
-"""Hold the inputs of a prediction, which are all known before a run: path, hosts, kernel and programs, but no
-record.
-"""
+"""Hold a prediction's inputs, which are all known before a run: path, hosts, kernel and programs, but no record."""
 
 from __future__ import annotations
 
@@ -41,7 +39,7 @@ class KernelTraits:
 
     @classmethod
     def of(cls, described: Mapping[str, Any]) -> Self:
-        """Return the traits from a trial's description of its kernel. Raises InputError for a wrong version."""
+        """Return the traits from a trial's description of its kernel. Raises InputError for an invalid version."""
         numbers = version.order(version.series(described["version"]))
         if not numbers:
             raise InputError(f"'{described['version']}' is not a kernel version")
@@ -120,7 +118,7 @@ class Scenario:
         )
 
     def reversed(self) -> Self:
-        """Return the scenario with the path from the receiver to the sender. The programs still do the same work."""
+        """Return the scenario with the path from the receiver to the sender. The programs keep their roles."""
         return replace(
             self,
             forward=self.reverse,
@@ -132,7 +130,7 @@ class Scenario:
 
     @property
     def timestamps(self) -> bool:
-        """Return whether segments carry timestamps: both ends must want them (RFC 7323 3.2)."""
+        """Return whether segments carry timestamps: both ends must enable them (RFC 7323 3.2)."""
         return all(host.sysctl("tcp_timestamps") for host in (self.sender, self.receiver))
 
     @property
@@ -157,7 +155,7 @@ class Scenario:
 
     @property
     def limit(self) -> int:
-        """Return how many frames the bottleneck holds."""
+        """Return the number of frames that the bottleneck holds."""
         return min(hop.limit for hop in self.forward if hop.rate == self.rate)
 
     @property

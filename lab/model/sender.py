@@ -85,10 +85,11 @@ class Sender:
     def sendmsg(
         self, size: int, more: bool = False, wait: bool = True, push: bool = True
     ) -> Generator[None, None, int]:
-        """Simulate one call, and return how many bytes it accepted: tcp_sendmsg_locked().
+        """Simulate one call, and return the number of bytes that the socket accepted: tcp_sendmsg_locked().
 
         `more` is MSG_MORE. `wait` is False for MSG_DONTWAIT, and `push` is False for MSG_SENDPAGE_NOTLAST. The call
-        yields when its process sleeps until it is woken: sk_stream_wait_memory(). No ACK arrives before that.
+        yields when its process sleeps until it is woken: sk_stream_wait_memory(). No ACK arrives before the process
+        sleeps.
         """
         left, size_goal = size, self._xmit_size_goal()
         while left:
@@ -129,15 +130,15 @@ class Sender:
         self._write_xmit(self.nonagle)
 
     def close(self) -> None:
-        """Close the socket. The remaining data no longer waits for more: tcp_send_fin()."""
+        """Close the socket. The remaining data no longer waits for further data: tcp_send_fin()."""
         self.fin = True
         self._write_xmit(TCP_NAGLE_PUSH)
 
     def ack(self, now: int, ack: Ack) -> bool:
         """Process an ACK, and send the data that it permits: tcp_ack(). Return whether the ACK wakes the writer.
 
-        Received data also wakes the writer, even without room, because the writer waits on the socket, not only for
-        room.
+        Received data also wakes the writer, even if the buffer has no room, because the writer waits for any event on
+        the socket.
         """
         waiting, self.clock_cache = self.nospace, now
         ack_seq, window, tsval, length = ack
@@ -260,11 +261,11 @@ class Sender:
             self.cubic.sent(self.packets_out, limited, self.snd_una, self.snd_nxt)
 
     def _send_win(self) -> int:
-        """Return how many more bytes the receiver's window permits."""
+        """Return the number of bytes that the receiver's window still permits."""
         return self.snd_una + self.snd_wnd - self.snd_nxt
 
     def packets_in_flight(self) -> int:
-        """Return the number of segments in the network: tcp_packets_in_flight(). No segment is lost here."""
+        """Return the number of segments in the network: tcp_packets_in_flight(). No segment is lost in this model."""
         return self.packets_out
 
     def _grow_skb(self, skb: Skb, wanted: int) -> None:
@@ -284,7 +285,7 @@ class Sender:
         return self.packets_out > 0 and self.snd_una < self.snd_sml <= self.snd_nxt
 
     def _mss_split_point(self, length: int, max_len: int, last: bool, nonagle: int) -> int:
-        """Return how many bytes of the first skb are sent now: tcp_mss_split_point()."""
+        """Return the number of bytes of the first skb that are sent now: tcp_mss_split_point()."""
         window = self._send_win()
         if max_len <= window and not last:
             return max_len
@@ -298,7 +299,8 @@ class Sender:
         """Return whether the first skb waits for room for a whole burst: tcp_tso_should_defer().
 
         The skb does not wait if there is room for a burst, for the whole of a full skb, or for a third of the window.
-        Neither does it wait after 1 ms without a segment, or if the next ACK is more than 1 ms or half the RTT away.
+        The skb also does not wait after 1 ms without a segment, or if the next ACK is more than 1 ms or half the RTT
+        away.
         """
         now, mss_now = self.clock_cache, self.mss_cache
         if now - self.wstamp_ns > NSEC_PER_MSEC:

@@ -1,4 +1,4 @@
-"""Compute how much a law's figure depends on each input: d ln figure / d ln input."""
+"""Compute a law's sensitivity to each input: d ln figure / d ln input."""
 
 from __future__ import annotations
 
@@ -36,11 +36,10 @@ _INPUTS: Mapping[str, _Change] = {"rate": _rate, "delay": _delay, "loss": _loss}
 
 
 def sensitivities(prediction: Prediction, scenario: Scenario) -> dict[str, float]:
-    """Return, for each input, by how many per cent the figure changes if the input changes by one per cent on all
-    links.
+    """Return, for each input, the figure's change in per cent if the input changes by one per cent on all links.
 
-    The result leaves out inputs that do not affect the figure, and inputs for which a step to either side leaves the
-    law's range. A simulation takes too long, so only closed forms are evaluated.
+    The result omits inputs that do not affect the figure, and inputs that cannot change in either direction without
+    leaving the law's range. A simulation takes too long, so only closed forms are evaluated.
     """
     found = {}
     for name, change in _INPUTS.items() if prediction.kind in ("law", "replay") else ():

@@ -53,7 +53,7 @@ def share_by_rtt(scenario: Scenario) -> Value:
 
     Flows that lose together, when a tail-drop queue is full, have windows that grow with 1 / RTT between losses. The
     rate of each flow is window / RTT. The law holds for additive increase (Reno), and windows of several segments.
-    Round trips are those of the idle path plus half of the bottleneck's queue. A queue of one bandwidth-delay product
+    Round trips include the idle path and half of the bottleneck's queue. A queue of one bandwidth-delay product
     oscillates between empty and full.
     """
     _several(scenario)

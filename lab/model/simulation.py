@@ -222,8 +222,8 @@ class Simulation:
     def _transmit(self, now: int, seq: int, skb: Skb) -> None:
         """Put an skb onto the wire, cut into segments.
 
-        The segments' effect on the receiver does not matter until its ACKs arrive, so it is simulated at once if
-        possible.
+        The segments' effect on the receiver is invisible to the sender until ACKs arrive, so the receiver is simulated
+        ahead if possible.
         """
         full, rest = divmod(skb.end_seq - seq, self.mss)
         cloned = full + (rest > 0) == 1
@@ -268,8 +268,9 @@ class Simulation:
         self.order = 0
 
     def _stretch(self, burst: Burst) -> int:
-        """Let the receiver process several segments at once, and return how many, or 0 if each needs its own simulation
-        step.
+        """Let the receiver process several segments at once.
+
+        Return their number, or 0 if each segment needs its own step.
         """
         receiver, arrivals, at, length = self.receiver, burst.arrivals, burst.at, burst.length
         taken = 0

@@ -1,6 +1,6 @@
 """Compute the memory of packets: `truesize`, the unit of windows and buffers, and the room for headers.
 
-The sizes are those of 64-bit kernels with 64-byte cache lines: sk_buff has at most 232 bytes, aligned to 256, and
+The sizes are valid for 64-bit kernels with 64-byte cache lines: sk_buff has at most 232 bytes, aligned to 256, and
 skb_shared_info has 320. Since 6.3, small heads have their own cache (SKB_SMALL_HEAD_CACHE_SIZE, net/core/skbuff.c),
 whose size depends on the kernel's configuration (`KernelTraits.max_header`). In older kernels, kmalloc() rounded the
 head up to a power of two.

@@ -1,7 +1,7 @@
 """Simulate messages in small pieces (`SmallWrites`), each answered before the next message, with the kernel's rules.
 
-Computing takes no time: a reader that wakes runs after everything else that is due at that instant. After the first
-messages, all messages are alike, so the rest is not simulated.
+Computing takes no time: a reader that wakes runs after all other events of that instant. After the first messages, all
+messages are alike, so the later ones are not simulated.
 """
 
 from __future__ import annotations
@@ -147,14 +147,14 @@ def file_in_first(scenario: Scenario) -> Value:
 
 
 def messages_of(scenario: Scenario) -> Messages:
-    """Return the messages of small writes. Raises ModelError for a different workload."""
+    """Return the messages of small writes. Raises ModelError for any workload other than `SmallWrites`."""
     if scenario.writer.messages is None:
         raise ModelError("the model covers only an exchange of small writes")
     return scenario.writer.messages
 
 
 def _writes(scenario: Scenario) -> tuple[int, ...]:
-    """Return the bytes of each write of a message. With a cork, all writes become one."""
+    """Return the number of bytes in each write of a message. With a cork, all writes become one."""
     messages = messages_of(scenario)
     return (messages.size,) if messages.cork else tuple(size for size in (*messages.pieces, messages.file) if size)
 
@@ -176,7 +176,10 @@ class _Simulation:
         self.data, self.first, self.acks = [0] * played, [0] * played, [0] * played
 
     def result(self) -> Exchange:
-        """Return the exchange. The first messages are simulated. The rest repeat the second-last simulated message."""
+        """Simulate the first messages, and return the exchange.
+
+        The later messages repeat the second-last simulated message.
+        """
         for number in range(len(self.data)):
             self._write()
             while self.client.receiver.rcv_nxt < (number + 1) * self.messages.reply:
@@ -207,7 +210,7 @@ class _Simulation:
         self._arrive()
 
     def _wait(self) -> None:
-        """Let the server read the available data. If there is none, let time pass."""
+        """Let the server read the available data. If no data is available, let time pass."""
         server = self.server.receiver
         if server.copied_seq < server.rcv_nxt:
             server.read(self.now)
@@ -226,9 +229,7 @@ class _Simulation:
         self._arrive()
 
     def _arrive(self) -> None:
-        """Process the packets that have arrived by now, and also the packets that they cause, if those arrive at
-        once.
-        """
+        """Process the packets that have arrived by now, and any packets that these trigger and that arrive at once."""
         while self.arriving and self.arriving[0][0] <= self.now:
             _, _, target, packet = heapq.heappop(self.arriving)
             target.receive(self.now, packet)

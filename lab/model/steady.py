@@ -14,7 +14,7 @@ from lab.units import Size, Value
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
 def goodput_steady(scenario: Scenario) -> Value:
-    """In the second half of the transfer, the ends' windows and the link bound how much is acknowledged.
+    """In the second half of the transfer, the windows of both ends and the link limit the acknowledged data.
 
     A send buffer passes two thirds of its size per round trip. The writer sleeps until a third is free
     (sk_stream_write_space), and the last third becomes free only after the ACKs of a round trip.
@@ -36,7 +36,7 @@ def idle_share_of_window(scenario: Scenario) -> Value:
 def idle_share(scenario: Scenario) -> Value:
     """The idle share is the part of a full link that the steady goodput does not use.
 
-    A sender that waits for room for a burst makes the round trip a little longer than that of the path.
+    A sender that waits for room for a burst makes the round trip slightly longer than the path's own round trip.
     """
     return Value(max(0.0, 1 - goodput_steady(scenario).number / goodput_line_rate(scenario).number), "1")
 

@@ -1,4 +1,4 @@
-"""Predict what TCP's timers do if an answer takes longer than they wait, such as minutes instead of milliseconds.
+"""Predict the effect of TCP's timers if answers take longer than the timers, such as minutes instead of milliseconds.
 
 In the kernel's timer wheel, a timer may be late by a step of its level, up to an eighth of its time, but never early.
 So these laws predict an interval that begins at the formula's figure.
@@ -24,7 +24,7 @@ _KEEPALIVE_TIME, _KEEPALIVE_INTERVAL, _KEEPALIVE_PROBES = 7200, 75, 9
 
 
 def _syn_times(linear: int) -> Iterator[int]:
-    """Yield the seconds from the first SYN to the second, the third, ...: tcp_retransmit_timer() in SYN_SENT."""
+    """Yield the seconds from the first SYN to each retransmitted SYN: tcp_retransmit_timer() in SYN_SENT."""
     at, rto = 0, _INITIAL_RTO
     for number in count(1):
         at += rto
@@ -34,7 +34,7 @@ def _syn_times(linear: int) -> Iterator[int]:
 
 
 def _late(scenario: Scenario, seconds: float) -> float:
-    """Return by how many seconds a timer of `seconds` may be late: calc_wheel_index() in kernel/time/timer.c.
+    """Return the largest delay, in seconds, of a timer of `seconds`: calc_wheel_index() in kernel/time/timer.c.
 
     A level has 2^LVL_BITS buckets, each of eight times as many ticks as in the level below.
     """
@@ -59,10 +59,10 @@ def _linear(scenario: Scenario) -> int:
 
 @replay(formula="times of 1, 2, 3, 4, 5, 7, 11, 19, ... s before RTT", source="RFC 6298, 2.1; tcp_syn_linear_timeouts")
 def syn_retransmissions(scenario: Scenario) -> Value:
-    """The first five retransmissions of a SYN come a second apart, and each later one after twice the previous time.
+    """The first five SYN retransmissions are sent a second apart, and each later one after twice the previous interval.
 
-    The law holds if the peer answers within the time of all retries. Before Linux 6.5, each time was twice the previous
-    one.
+    The law holds if the peer answers within the time of all retries. Before Linux 6.5, each interval was twice the
+    previous one.
     """
     rtt = base_rtt(scenario, SYN).number
     if rtt > _last_syn(scenario):

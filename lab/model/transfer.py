@@ -1,8 +1,8 @@
-"""Compute how much data a bulk transfer moves in a finite time: first in slow start, then at the rate of both windows.
+"""Compute the data that a bulk transfer moves in a finite time: first in slow start, then at the rate of both windows.
 
-The kernel's rules together have no closed form. A sender without free buffer sends a third of the buffer at a time,
-because its writer sleeps until a third is free. A sender without free window waits until it has room for a burst. So
-`lab.model.simulation` simulates the transfer, on a path without loss.
+There is no closed form for the kernel's rules together. A sender without free buffer sends a third of the buffer at a
+time, because its writer sleeps until a third is free. A sender without free window waits until the window has room for
+a burst. So `lab.model.simulation` simulates the transfer, on a path without loss.
 
 The module simulates only the first part of a large transfer, up to a steady state, and extrapolates the rest.
 """
@@ -31,7 +31,7 @@ _STEADY_ROUNDS, _STEADY_BYTES, _STEADY_WITHIN = 32, 32 << 20, 1e-3
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """Describes a transfer whose writer stops after its duration, or when it has written everything.
+    """Describes a transfer whose writer stops after its duration, or when all data is written.
 
     Times are in seconds since the first write.
     """

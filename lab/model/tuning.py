@@ -1,4 +1,4 @@
-"""Compute how a receive buffer grows with the data that its reader takes per round trip: dynamic right-sizing.
+"""Compute the growth of a receive buffer with the data that its reader takes per round trip: dynamic right-sizing.
 
 Source: net/ipv4/tcp_input.c of Linux 7.2.13, 6.12.117 and 6.1.192, with the kernel's names. Here, a kernel between two
 of these versions follows the rules of the older version, although stable releases also got some of the changes. Times

@@ -1,6 +1,6 @@
-"""Compute how many bytes Linux permits in flight: the receiver's window and the sender's buffer.
+"""Compute the number of bytes that Linux permits in flight: the receiver's window and the sender's buffer.
 
-Both count `truesize`, the memory of packets (`lab.model.skb`), not payload.
+Both limits count `truesize`, the memory of packets (`lab.model.skb`), not payload.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ def segment_truesize(scenario: Scenario) -> int:
 def scaling_ratio(scenario: Scenario) -> int:
     """Return the share of the receive buffer that is advertised, in 256ths.
 
-    Since 6.6, tcp_measure_rcv_mss() sets it to payload / truesize of the first full segment, rounded down. If that
-    segment is as long as tcp_initialize_rcv_mss() guessed, the kernel measures nothing, and the share stays one half.
-    Before 6.6, tcp_adv_win_scale (s) sets it: 1 / 2^-s for s <= 0, else 1 - 1 / 2^s.
+    Since 6.6, tcp_measure_rcv_mss() sets the share to payload / truesize of the first full segment, rounded down. If
+    that segment is as long as tcp_initialize_rcv_mss() guessed, the kernel takes no measurement, and the share stays
+    one half. Before 6.6, tcp_adv_win_scale (s) sets the share: 1 / 2^-s for s <= 0, else 1 - 1 / 2^s.
     """
     scale = adv_win_scale(scenario)
     if scale is not None:
@@ -96,7 +96,7 @@ def window_scale(scenario: Scenario) -> int:
 
 
 def gso_segments(scenario: Scenario) -> int:
-    """Return the largest number of segments in one skb: those of the largest GSO packet, or the interface's limit."""
+    """Return the largest number of segments in one skb, from the largest GSO packet or the interface's limit."""
     most = max(gso_bytes(scenario.kernel) // mss(scenario), 1)
     return min(most, scenario.sender.interface.gso_max_segs or most)
 

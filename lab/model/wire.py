@@ -32,7 +32,7 @@ class Wire:
         self._taken: dict[int, tuple[int, ...]] = {}  # payload -> the time of a frame on each hop
 
     def carry(self, now: int, payload: int) -> int:
-        """Send a packet with `payload` bytes now, and return when it arrives."""
+        """Send a packet with `payload` bytes now, and return its arrival time."""
         times = self._taken.get(payload) or self._times(payload)
         for index, (held, delay) in enumerate(zip(self._held, self._delays, strict=True)):
             idle = self._idle[index]
@@ -46,7 +46,7 @@ class Wire:
         return now
 
     def carry_each(self, times: Sequence[int], payload: int) -> Sequence[int]:
-        """Send a packet with `payload` bytes at each of these times, in order, and return when they arrive."""
+        """Send a packet with `payload` bytes at each of these times, in order, and return the arrival times."""
         taken = self._taken.get(payload) or self._times(payload)
         for index, (held, delay) in enumerate(zip(self._held, self._delays, strict=True)):
             idle, peak, time = self._idle[index], self.peaks[index], taken[index]
@@ -64,7 +64,7 @@ class Wire:
         return times
 
     def queue(self, now: int) -> int:
-        """Return how long a packet that leaves now waits for the packets ahead of it."""
+        """Return the time that a packet that leaves now waits for the packets ahead."""
         waited = 0
         for delay, idle in zip(self._delays, self._idle, strict=True):
             waited += max(0, idle - now)

@@ -1,7 +1,7 @@
 """Simulate the process that writes: its system calls, their sizes, and when the process polls first.
 
-A writer is a generator that yields when it sleeps. It yields None to sleep until its socket has room, or a time in ns
-to sleep until that time or a little longer.
+A writer is a generator that yields when it sleeps. The writer yields None to sleep until its socket has room, or a time
+in ns to sleep until that time or slightly longer.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _asking(writer: Writer, socket: Sender) -> Sleeps:
 
 
 def _insist(socket: Sender, size: int) -> Generator[None, None, int]:
-    """Write again until the socket has taken everything or a call fails: a push may have let the buffer grow."""
+    """Write again until the socket has accepted all data or a call fails: a push may have let the buffer grow."""
     left = size
     while left:
         taken = yield from socket.sendmsg(left, wait=False)
@@ -64,7 +64,7 @@ def _insist(socket: Sender, size: int) -> Generator[None, None, int]:
 
 
 def _sendfile(socket: Sender, size: int) -> Generator[None, None, None]:
-    """Send a full pipe at a time, with MSG_MORE for all but the last: splice_direct_to_actor().
+    """Send a full pipe at a time, with MSG_MORE for all but the last pipe: splice_direct_to_actor().
 
     Before 6.5, the kernel sent the pipe page by page, and pushed the last page: pipe_to_sendpage(), do_tcp_sendpages().
     """

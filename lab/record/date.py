@@ -16,8 +16,9 @@ def now() -> str:
 
 
 def is_possible(text: str) -> bool:
-    """Return whether a text (a day, or a date in the form of `now`) is a possible date: after the lab began, and not in
-    the future.
+    """Return whether a text is a possible date: not before the lab's beginning, and not in the future.
+
+    The text is a day, or a date in the form of `now`.
     """
     if not _FORM.fullmatch(text) or text < _FIRST:
         return False

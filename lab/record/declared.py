@@ -1,4 +1,4 @@
-"""Read a trial's file with the types of an experiment's declarations, before any code uses it."""
+"""Validate a trial's file against the types of an experiment's declarations, before any code uses the trial."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ ready(Trial, _Declared)  # a run has several threads
 def trial_in(text: bytes) -> Trial:
     """Return the trial that this JSON describes.
 
-    Raises Undeclared, msgspec.MsgspecError or RecursionError if it is not a valid trial.
+    Raises Undeclared, msgspec.MsgspecError or RecursionError if the trial is invalid.
 
     In a valid trial, the plain data has the right types, every named node is in the network, and the trial runs every
     named tool.
@@ -83,7 +83,7 @@ def _of_network(network: Network) -> Iterator[str]:
 
 
 def _of_files(workload: Workload) -> Iterator[str]:
-    """Yield the problems of the files that the workload brings along."""
+    """Yield the problems in the workload's own files."""
     for each in (workload, *(part.workload for part in workload.parts())):
         if isinstance(each, Program):
             names: tuple[str, ...] = (*each.files, *each.sources)

@@ -1,7 +1,7 @@
 """Pack an output into `NAME.zst`, which replaces `NAME`, and unpack it for its readers.
 
-In either form, a record's hashes and sizes are those of the trial's own bytes. `Record.path` unpacks a packed output
-into the folder for temporary files, where the unpacked file stays while this process runs.
+In either form, a record's hashes and sizes refer to the trial's own bytes. `Record.path` unpacks a packed output into
+the folder for temporary files, where the unpacked file stays while this process runs.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ class PackedError(Exception):
 
 
 class Output(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes one file that the trial left behind in out/."""
+    """Describes one of the trial's output files in out/."""
 
     sha256: str
     bytes: int
 
 
 def form(plain: Path) -> Path:
-    """Return the path of the packed form of the output at `plain`."""
+    """Return the path of the packed form for the output at `plain`."""
     return plain.with_name(f"{plain.name}{SUFFIX}")
 
 
@@ -52,13 +52,16 @@ def pack(plain: Path, packed: Path) -> None:
 
 
 def unpack(packed: Path, plain: Path, wanted: Output) -> None:
-    """Unpack into a new file. Raises PackedError unless it matches `wanted`, and OSError."""
+    """Unpack into a new file. Raises PackedError if the result does not match `wanted`, and OSError."""
     with plain.open("xb") as target:
         check(packed, wanted, target.write)
 
 
 def check(packed: Path, wanted: Output, take: Callable[[bytes], object] = len) -> None:
-    """Hash the unpacked bytes, and pass them to `take` in pieces. Raises PackedError if they do not match `wanted`."""
+    """Hash the unpacked bytes, and pass the bytes to `take` in pieces.
+
+    Raises PackedError if the bytes do not match `wanted`.
+    """
     size, sha256 = 0, hashlib.sha256()
     for piece in _pieces(packed):
         size += len(piece)
@@ -71,9 +74,9 @@ def check(packed: Path, wanted: Output, take: Callable[[bytes], object] = len) -
 
 
 def own_copy(packed: Path, wanted: Output) -> Path:
-    """Return the packed output as a file, unpacked once and kept until this process ends.
+    """Return the path of the unpacked output, which is unpacked once and stays until this process ends.
 
-    Raises PackedError if the file does not match `wanted`, and MachineError if there is no room for it.
+    Raises PackedError if the file does not match `wanted`, and MachineError if the disk is full.
     """
     key = hashlib.sha256(repr(wanted).encode()).hexdigest()  # a damaged record's text may not be a valid folder name
     with room():
@@ -92,7 +95,7 @@ def own_copy(packed: Path, wanted: Output) -> Path:
 
 @contextmanager
 def room() -> Iterator[None]:
-    """Convert the error of a full folder for temporary files to a MachineError with the fix."""
+    """Convert the error of a full folder for temporary files to a MachineError that names the fix."""
     try:
         yield
     except OSError as error:

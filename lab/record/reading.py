@@ -13,7 +13,7 @@ _DEPTH = 64  # the most folders within each other
 
 
 def regular(path: Path, most: int) -> bytes:
-    """Return the contents of a regular file of at most `most` bytes. Raises OSError for anything else."""
+    """Return the contents of a regular file of at most `most` bytes. Raises OSError for other file types."""
     with open(os.open(path, _FLAGS), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
@@ -38,7 +38,7 @@ def is_regular(folder: Path, name: str) -> bool:
 
 
 def is_inside(name: str) -> bool:
-    """Return whether a name leads to something inside its folder, and is the only name for it."""
+    """Return whether a name is a normalised path below its folder."""
     path = PurePosixPath(name)
     return bool(path.parts) and str(path) == name and name[0] != "/" and ".." not in path.parts and "\0" not in name
 
@@ -46,7 +46,7 @@ def is_inside(name: str) -> bool:
 def files_below(folder: Path) -> Iterator[str]:
     """Yield the files below a folder, including links but not folders, as paths relative to the folder.
 
-    For a folder that is too deep or unreadable, yield the folder itself.
+    If a folder is too deep or unreadable, yield the folder itself.
     """
     left = [(folder, "", 0)]
     while left:

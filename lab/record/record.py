@@ -63,7 +63,7 @@ class Contents(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Sizes(msgspec.Struct, frozen=True):
-    """Reads from record.json the parts that decide how to read the rest."""
+    """Reads the parts of record.json that decide how to read the other parts."""
 
     format: msgspec.Raw = msgspec.Raw(b"null")
     environment: msgspec.Raw = msgspec.Raw()
@@ -89,12 +89,13 @@ class Record:
         return self.folder.name
 
     def load(self) -> None:
-        """Read all data of the record itself, so that the data survives the record's removal. Raises RecordError."""
+        """Read all data except the outputs, so that the data survives the record's removal. Raises RecordError."""
         _ = self.trial, self._contents, self.host
 
     def read_back(self) -> None:
-        """Read the record's own files while its folder has no address yet. Raises RecordError if they would be
-        unreadable.
+        """Read the record's own files while its folder has no address yet.
+
+        Raises RecordError if the files would be unreadable.
         """
         with self._readable(TRIAL_FILE):
             self._bytes(TRIAL_FILE)
@@ -102,7 +103,7 @@ class Record:
 
     @cached_property
     def trial(self) -> Trial:
-        """The trial's inputs. Their hash is the address, so the inputs of another trial are refused."""
+        """The trial's inputs. The hash of the inputs is the address, so the inputs of any other trial are refused."""
         with self._readable(TRIAL_FILE):
             trial = trial_in(self._bytes(TRIAL_FILE))
         if trial.address != self.address:
@@ -137,7 +138,7 @@ class Record:
 
     @property
     def invalid(self) -> tuple[str, ...]:
-        """The reasons why the trial does not count; empty if it counts."""
+        """The reasons why the trial is invalid; empty if it is valid."""
         return tuple(self._contents.invalid)
 
     @property
@@ -147,7 +148,10 @@ class Record:
 
     @cached_property
     def host(self) -> dict[str, Any]:
-        """The place and time of the run. These differ between identical trials, so no figure may depend on them."""
+        """The place and time of the run.
+
+        Identical trials have different places and times, so no figure may depend on these.
+        """
         return self._load(HOST_FILE, dict[str, Any])
 
     @property
@@ -159,7 +163,7 @@ class Record:
 
     @property
     def run_of(self) -> str:
-        """The address of the trial that ran instead of this one (see `Store.share`); "" if this trial itself ran."""
+        """The address of the trial that ran instead of this trial (see `Store.share`); "" if this trial itself ran."""
         return str(self.host.get(RUN_OF, ""))
 
     @property
@@ -170,11 +174,10 @@ class Record:
         return str(self.host.get("batch", ""))
 
     def path(self, name: str) -> Path:
-        """Return the path of the output `name`. A packed output is unpacked into a file that exists as long as this
-        process.
+        """Return the path of the output `name`.
 
-        Raises RecordError if there is no such output or a packed output is damaged, and MachineError if there is no
-        room.
+        A packed output is unpacked into a file that exists until this process ends. Raises RecordError if there is no
+        such output or a packed output is damaged, and MachineError if the disk is full.
         """
         if name not in self.outputs:
             raise RecordError(f"{self.folder}: no output '{name}'; it has {', '.join(self.outputs) or 'none'}")
@@ -187,7 +190,7 @@ class Record:
             return packed.own_copy(place, self.outputs[name])
 
     def forms(self, name: str) -> tuple[Path | None, Path | None]:
-        """Return the paths of the output `name` in plain and in packed form, or None for a missing form."""
+        """Return the paths of the output `name` in plain and in packed form. A missing form is None."""
         packed_name = f"{name}{packed.SUFFIX}"
         place = None if packed_name in self.outputs else self._output(packed_name)  # it may be another output
         return self._output(name), place
@@ -198,9 +201,9 @@ class Record:
 
     @contextmanager
     def unpacked(self) -> Iterator[Path]:
-        """Yield a folder with all files as the trial left them: the record's own, or a copy if some are packed.
+        """Yield a folder with all files in the trial's own form: the record folder, or a copy if some files are packed.
 
-        Raises RecordError if a packed output is damaged, and MachineError if there is no room for the copy.
+        Raises RecordError if a packed output is damaged, and MachineError if the disk is too full for the copy.
         """
         places = {place: name for name in self.outputs if (place := self.forms(name)[1])}
         with ExitStack() as stack:
@@ -238,7 +241,7 @@ class Record:
     def verify(self, hashes: Mapping[str, str] | None = None) -> None:
         """Compare every hash. Raises RecordError with all files that are missing, altered or unexpected.
 
-        `hashes` holds the SHA-256, by path, of files that were just written, so that they are not read again.
+        `hashes` holds the SHA-256, by path, of files that were just written, so that these files are not read again.
         """
         if faults := self.faults(hashes):
             raise RecordError(f"{self.folder} is damaged: {'; '.join(map(str, faults))}")
@@ -294,7 +297,7 @@ class Record:
         yield from self._strange(belong)
 
     def _strange(self, outputs: Collection[str]) -> Iterator[Fault]:
-        """Yield everything that is not part of a record, such as links and anything that is not a file."""
+        """Yield all paths that are not part of a record, such as links and special files."""
         for name in sorted(files_below(self.folder)):
             if name not in outputs and name not in _PARTS and name != CONSOLE:
                 yield Fault(name, "does not belong")
@@ -303,7 +306,7 @@ class Record:
 
     @contextmanager
     def _damaged(self, place: Path) -> Iterator[None]:
-        """Convert the error of a packed output to a RecordError."""
+        """Convert an error about a packed output to a RecordError."""
         try:
             yield
         except PackedError as error:
@@ -318,7 +321,7 @@ class Record:
 
     @contextmanager
     def _readable(self, name: str) -> Iterator[None]:
-        """Convert the error of one of the record's own files to a RecordError."""
+        """Convert an error about one of the record's own files to a RecordError."""
         try:
             yield
         except (OSError, Undeclared, msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

@@ -44,13 +44,11 @@ _WAIT_SECONDS, _LOOK_SECONDS = 60.0, 0.1
 
 
 class StoreInUse(MachineError):
-    """Raised if records are to be removed or packed while another process uses the store, or the other way round."""
+    """Raised if a process tries to remove or pack records while another process uses the store, or vice versa."""
 
 
 class StageUnfit(LabError):
-    """Raised if a trial left files that no record holds: files outside its outputs, links, or names that are not
-    UTF-8.
-    """
+    """Raised if a trial left files that no record can hold: links, files outside out/, or names that are not UTF-8."""
 
 
 class Stage:
@@ -67,7 +65,7 @@ class Stage:
     def commit(
         self, environment: Mapping[str, Any], invalid: Sequence[str] = (), host: Mapping[str, Any] | None = None
     ) -> Record:
-        """Turn the folder into the trial's record. If the trial has got a record in the meantime, that record stays.
+        """Turn the folder into the trial's record. If the trial already has a record by now, that record stays.
 
         `environment` and `invalid` must depend only on the trial. Other facts (time, user, paths) belong in `host`.
         Raises StageUnfit if the files in the folder cannot be a record.
@@ -97,7 +95,7 @@ class Stage:
     def _left(self) -> tuple[list[Path], list[Path]]:
         """Return the folders and files among the outputs.
 
-        The trial's programs may have left anything there. Raises StageUnfit.
+        The trial's programs may have left arbitrary files there. Raises StageUnfit if a record cannot hold one.
         """
         folders: list[Path] = []
         files: list[Path] = []
@@ -120,8 +118,8 @@ class Stage:
 class Store:
     """Stores records below `root`.
 
-    Opening a store removes only files from crashed processes on this machine; `swept` lists these files. A store
-    flushes its files to disk unless it is not `durable`: such a store is read once and removed.
+    Opening a store removes only files from crashed processes on this machine; `swept` lists these files. A `durable`
+    store flushes its files to disk. A store that is read once and then removed need not be durable.
     """
 
     def __init__(self, root: Path, durable: bool = True) -> None:
@@ -130,7 +128,7 @@ class Store:
         self.swept = sweep(self._staging)
 
     def get(self, address: str) -> Record | None:
-        """Return the record at `address`, or None. Reading a damaged record raises an error later."""
+        """Return the record at `address`, or None. A damaged record raises an error when it is read."""
         path = self._place(address)
         return Record(path) if path.is_dir() else None
 
@@ -150,8 +148,9 @@ class Store:
         return found
 
     def remove(self, address: str) -> None:
-        """Remove a record, for example a damaged one, so that its trial runs again. If the record is missing, do
-        nothing.
+        """Remove a record, for example a damaged record, so that its trial runs again.
+
+        If there is no record, do nothing.
         """
         path = self._place(address)
         if path.is_dir():
@@ -159,17 +158,17 @@ class Store:
                 move(path, doomed / "record")
 
     def adopt(self, record: Record) -> Record:
-        """Add a record from another store to this one: linked if the file system allows it, else copied.
+        """Add a record from another store: as hard links if the file system allows them, else as a copy.
 
         Raises MachineError if the disk is full.
         """
         return self._take(record, record.address, {})
 
     def share(self, record: Record, trial: Trial) -> Record:
-        """Give `trial` the outputs of a record that differs only in names. The host.json of the new record names that
-        record.
+        """Give `trial` the outputs of a record that differs only in names.
 
-        Raises ValueError if they differ in more than names, and MachineError if the disk is full.
+        The host.json of the new record names that record. Raises ValueError if the trials differ in more than names,
+        and MachineError if the disk is full.
         """
         if record.trial.run_address != trial.run_address:
             raise ValueError(f"{trial.address} differs in more than names from {record.address}")
@@ -179,7 +178,7 @@ class Store:
     def receive(self, address: str, packed: BinaryIO, origin: str) -> Record:
         """Add the record at `address` from an archive, which comes from `origin`. An existing record stays.
 
-        Every byte is checked before anything is stored. Raises RecordError with the origin, and MachineError if the
+        Every byte is checked before any file is stored. Raises RecordError with the origin, and MachineError if the
         disk is full.
         """
         final = self._place(address)
@@ -197,9 +196,9 @@ class Store:
         return Record(final)
 
     def exchange(self, fresh: Path, places: Mapping[Path, Path]) -> None:
-        """Put `fresh`, or a link to it, at each of the new `places`, and then remove the old file that each replaces.
+        """Put `fresh`, or a link to it, at each of the new `places`, and then remove the old files that are replaced.
 
-        One of the two exists at any time. Raises MachineError if the disk is full.
+        At any time, either the old or the new file exists. Raises MachineError if the disk is full.
         """
         with self._room(), self._private("exchange") as path:
             for number, new in enumerate(places.values()):
@@ -224,7 +223,7 @@ class Store:
     def stage(self, trial: Trial) -> Iterator[Stage]:
         """Create a private folder for `trial`, which is removed afterwards unless it was committed.
 
-        Raises MachineError if the disk is full, and leaves nothing behind in this case.
+        Raises MachineError if the disk is full, after removing the folder.
         """
         with self._room(), self._private(trial.address) as path:
             yield Stage(trial, path, self._place(trial.address), self._flush)
@@ -233,9 +232,9 @@ class Store:
     def held(self) -> Iterator[None]:
         """Keep all records in their places within this context, in which commands that need to be `alone` are refused.
 
-        The method waits at most a minute for a command that needs the store alone, and then raises StoreInUse. In a
-        read-only store, no command needs this. Each side leaves a mark before it looks for the other's mark, so that at
-        least one side sees the other.
+        The method waits at most a minute for a running command of this kind, and then raises StoreInUse. A read-only
+        store needs no such protection. Each side creates its marker before it looks for the other side's marker, so
+        that at least one side detects the other.
         """
         with ExitStack() as stack:
             try:
@@ -254,9 +253,7 @@ class Store:
 
     @contextmanager
     def alone(self) -> Iterator[None]:
-        """Be the only user of the store within this context, as removing or packing records requires. Raises
-        StoreInUse.
-        """
+        """Have exclusive use of the store within this context, for removing or packing records. Raises StoreInUse."""
         with self._private(_ALONE) as own:
             if others := [path for path in living(self._staging) if path != own]:
                 raise StoreInUse(f"{self.root} is in use ({others[0]}): nothing was changed; run again afterwards")
@@ -279,7 +276,7 @@ class Store:
 
     @contextmanager
     def _room(self) -> Iterator[None]:
-        """Convert the error of a full disk to a MachineError with the fix."""
+        """Convert the error of a full disk to a MachineError that names the fix."""
         try:
             yield
         except OSError as error:
@@ -291,7 +288,7 @@ class Store:
         return self.root / address[:2] / address
 
     def _take(self, record: Record, address: str, renewed: Mapping[str, Any]) -> Record:
-        """Add a record's files at `address`, except those that are `renewed`. An existing record stays."""
+        """Add a record's files at `address`, except the files in `renewed`. An existing record stays."""
         final = self._place(address)
         if final.is_dir():
             return Record(final)
@@ -349,4 +346,4 @@ def _fsync(path: Path) -> None:
 
 
 def _leave(path: Path) -> None:
-    """Do nothing: do not wait until the file is on disk."""
+    """Do nothing, because the store does not wait until a file is on disk."""

@@ -50,7 +50,7 @@ class Article(Claims):
         return source if self.records else replace(source, headline="", answer="")
 
     def _repr_html_(self) -> str:
-        """Return what a reader should see first: the headline, the answer, the counts and the dot plot."""
+        """Return the top of the page: the headline, the answer, the counts and the dot plot."""
         source = self.source
         return "\n".join(
             [
@@ -142,7 +142,7 @@ def _cards(claims: Claims) -> str:
 
 
 def _explained(claims: Claims) -> str:
-    """Return how many of these claims are explained, by grade."""
+    """Return the number of explained claims, by grade."""
     grades = Counter(
         claim.grade for claim in claims if claim.verdict.kind in ("partly", "not reproduced") and claim.grade
     )

@@ -49,7 +49,7 @@ def bars(claim: TestedClaim) -> RenderableType:
 
 
 def _scaled(claim: TestedClaim) -> Iterator[tuple[TestedCase, float]]:
-    """Yield each case with a figure, grouped by scale, with the group's largest figure, or 0 for a single one."""
+    """Yield each case with a figure, grouped by scale, with the group's largest figure, or 0 for a single figure."""
     having = [each for each in claim.tested if each.result.measured and each.result.measured.number >= 0]
     for scale in dict.fromkeys(map(_scale, having)):
         same = [each for each in having if _scale(each) == scale]
@@ -59,7 +59,7 @@ def _scaled(claim: TestedClaim) -> Iterator[tuple[TestedCase, float]]:
 
 
 def _scale(each: TestedCase) -> tuple[str, str | None]:
-    """Return the metric and the unit. Bars compare only figures for which both are equal."""
+    """Return the metric and the unit. Bars compare only figures with equal metrics and units."""
     return described(each.case.metric).innermost.name, each.result.unit
 
 

@@ -10,9 +10,7 @@ from lab.report.claim import Claim
 
 
 def cases(claims: Iterable[Claim]) -> tuple[Case, ...]:
-    """Return a case for each claim. The case fails if the verdict is not the expected one, or if a model misses its
-    accuracy.
-    """
+    """Return a case for each claim. The case fails if the verdict is unexpected, or if a model misses its accuracy."""
     return tuple(map(_case, claims))
 
 

@@ -1,6 +1,6 @@
-"""Draw lines and marks over time as a small SVG, with the page's own text and colours.
+"""Draw lines and marks over time as a small SVG, with the page's own fonts and colours.
 
-Figures in an article use matplotlib (`lab.report.drawing`). Hundreds of trials need something faster.
+Figures in an article use matplotlib (`lab.report.drawing`). Pages for hundreds of trials need a faster method.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _panel(panel: Panel, top: float, low: float, high: float) -> str:
 
 
 def _start(panel: Panel) -> float:
-    """Return where the names above a panel begin: above its axis, or further left if the names are too long."""
+    """Return the horizontal start of the names above a panel: its axis, or further left if the names are too long."""
     letters = len(panel.title) + sum(len(line.name) for line in panel.lines)
     return max(0.0, min(_LEFT, _WIDTH - _LETTER * letters - _SPACE * len(panel.lines)))
 

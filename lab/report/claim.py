@@ -62,11 +62,11 @@ class Claim(TestedClaim):
 
     @property
     def why(self) -> str:
-        """Return one sentence, as HTML: the reason for the verdict, or the explanation if the verdict is not a plain
-        yes.
+        """Return one sentence, as HTML: the reason for the verdict, or the explanation unless the claim is reproduced.
 
-        A cause is shown with its grade, and a demonstrated cause has priority. If the experiment declares the cause
-        open, a consistent cause does not replace this. A witness whose figure contradicts its cause explains nothing.
+        The explanation includes its grade, and a demonstrated explanation has priority. If the experiment declares the
+        explanation open, a consistent explanation does not replace it. A witness whose figure contradicts its
+        explanation is ignored.
         """
         if self.verdict.kind not in ("partly", "not reproduced"):
             return self.reason
@@ -85,7 +85,7 @@ class Claim(TestedClaim):
 
     @property
     def _cause(self) -> Cause | None:
-        """Return the first cause that its own figure supports: a demonstrated cause, else a consistent cause."""
+        """Return the first explanation that its figure supports: a demonstrated explanation, else a consistent one."""
         causes = [each.result.explains for each in self.tested if each.result.explains and each.result.bears_out]
         found = {cause.grade: cause for cause in reversed(causes)}
         return found.get("demonstrated") or found.get("consistent")
@@ -97,7 +97,7 @@ class Claim(TestedClaim):
 
     @property
     def reason(self) -> str:
-        """Return the figures that decide the verdict, as HTML, for each part of the sentence if it has several."""
+        """Return the figures that decide the verdict, as HTML, for each part of a sentence with several parts."""
         if self.verdict.kind == "skipped" and "not run" in self.verdict.reason:
             return html.prose(f"{'partly' if self.records else 'not'} run (run `lab run {self.id}`)")
         if self.verdict.kind in ("invalid", "skipped"):
@@ -179,7 +179,7 @@ class Claim(TestedClaim):
         yield "Verify", f"{evidence.again(self.id)} · {evidence.source(self)}{self._provenance()}"
 
     def _sources(self) -> Iterator[str]:
-        """Yield the source of each figure of the claim: the article's words, or how the figure follows from them."""
+        """Yield the source of each claimed figure: the article's words, or the figure's derivation from them."""
         arms: dict[tuple[str, str, str], list[str]] = {}
         for each in self.tested:
             if each.result.claimed:
@@ -190,7 +190,7 @@ class Claim(TestedClaim):
             yield f"{html.prose(figure)} is {word}: {html.cited(said)}{whose}"
 
     def _history(self) -> Iterator[str]:
-        """Yield the later changes of what counts, the latest first."""
+        """Yield the later changes to the registered claim, the latest first."""
         for entry in reversed(self.judged.declared.history):
             moves = "".join(
                 f"<br>{html.code(move.what)}: {escape(move.was or 'not there')} → {escape(move.now or 'gone')}"
@@ -199,7 +199,7 @@ class Claim(TestedClaim):
             yield f"{escape(entry.date)}: {html.prose(entry.change)} {html.prose(entry.why)}{moves}"
 
     def _agreements(self) -> Iterator[str]:
-        """Yield each tolerance with its reason, and with its arms if there are several tolerances."""
+        """Yield each tolerance with its reason, and with the arms that use it if there are several tolerances."""
         arms: dict[Any, list[str]] = {}
         for each in self.tested:
             if each.result.counts:
@@ -259,7 +259,7 @@ class Claim(TestedClaim):
         return shown if any(each.capture for each in self.tested) else self._evidence() + shown
 
     def _evidence(self) -> str:
-        """Return links to the captures and trials of the deciding cases, because a folded table would hide them.
+        """Return links to the captures and trials of the deciding cases, because a folded table would hide the links.
 
         If no deciding case has a capture, links to witnesses with a capture follow. If there is no capture, a remark
         follows.
@@ -274,9 +274,7 @@ class Claim(TestedClaim):
         return f'<p class="about">{without}{"; ".join(said)}</p>'
 
     def because(self) -> Html:
-        """Return the explanation: what each witness sets, its figure, what the figure means, and the explanation's
-        grade.
-        """
+        """Return the explanation: each witness's settings and figure, the figure's meaning, and the grade."""
         said: dict[str, str] = {}
         arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
         for each in self.tested:
@@ -301,7 +299,7 @@ class Claim(TestedClaim):
 
 
 def _judged(result: Result) -> str:
-    """Return the verdict on an arm that counts, or the grade of a witness."""
+    """Return the verdict on an arm, or the grade of a witness."""
     if result.explains:
         return html.witness(result)
     return html.badge(result.verdict.kind) if result.verdict else wording.DASH
@@ -319,9 +317,7 @@ def _listed(texts: Iterable[str]) -> str:
 
 
 def quantity(measure: Any) -> str:
-    """Return the name of a metric's quantity, as HTML, with the first sentence of the docstring of the metric's
-    function.
-    """
+    """Return the name of a metric's quantity, as HTML, with the first sentence of the metric's docstring."""
     inner = described(measure).innermost
     called = "_".join(map(str, inner.given.get("keys", ()))) or inner.name  # a program's own name is clearer
     written = {word.lower(): word for word in _CAPITALS}

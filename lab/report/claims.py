@@ -37,7 +37,7 @@ class Claims:
         return len(self.claims)
 
     def __getitem__(self, name: str | int) -> Claim:
-        """Return a claim by its index, its id, or the second part of its id.
+        """Return the claim with this index, this id, or this second part of an id.
 
         Raises InputError with a list of the claims if no claim matches, or several do.
         """
@@ -58,7 +58,7 @@ class Claims:
 
     @property
     def passed(self) -> bool:
-        """Return whether every verdict is the expected one, and every model as accurate as declared."""
+        """Return whether every verdict is as expected, and every model as accurate as declared."""
         return all(claim.passed for claim in self)
 
     @property
@@ -86,9 +86,9 @@ class Claims:
     ) -> Claims:
         """Return the claims that match all conditions: article, verdict, kernel (its name), and `where`.
 
-        With `arm` or `point`, return the claims that have this arm or point, with only its results. The verdict is
-        still that of the whole claim. Without claims, the result is empty. Raises InputError for an article, arm, point
-        or kernel that no claim has, and for a word that is not a verdict.
+        With `arm` or `point`, return the claims that have this arm or point, with only its results. The verdict still
+        applies to the whole claim. The result may be empty. Raises InputError for an article, arm, point or kernel that
+        does not occur in any claim, and for an unknown verdict.
         """
         cases = [case for claim in self for case in claim.judged.cases]
         for what, name, known in (
@@ -116,7 +116,7 @@ class Claims:
         """Return one mapping per result for a data frame, with figures as numbers in the base unit `unit`.
 
         Each column has values of one type, because a data frame infers its types from the first rows. A missing figure
-        is NaN, a missing text is "", and a cause appears as its grade.
+        is NaN, a missing text is "", and an explanation appears as its grade.
         """
         return [{"claim": claim.id, **_row(result)} for claim in self for result in claim.results]
 

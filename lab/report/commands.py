@@ -1,4 +1,4 @@
-"""Convert a trial's network to shell commands that build a similar one with iproute2, tc, ethtool and sysctl."""
+"""Convert a trial's network to shell commands that build a similar network with iproute2, tc, ethtool and sysctl."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _CHANCES = ("loss", "duplicate", "reorder")
 
 
 def commands(network: _Plain, qdiscs: Sequence[_Plain]) -> str:
-    """Return the commands for a network in plain form. `qdiscs` are those of the wires, as the trial read them back."""
+    """Return the commands for a network in plain form. `qdiscs` are the wires' qdiscs, as the trial read them back."""
     return "\n".join([*_hosts(network), *_links(network), *_wires(network, qdiscs), *_settings(network)])
 
 

@@ -66,13 +66,13 @@ def _row(links: Sequence[Mapping[str, Any]], room: float) -> float:
 
 
 def _bows(links: Sequence[Mapping[str, Any]]) -> list[float]:
-    """Return how far the middle of each link is below a straight line: 0 unless other links join the same nodes."""
+    """Return the distance of each link's middle below a straight line: 0 unless other links join the same nodes."""
     pairs = [frozenset(end["node"] for end in link["ends"]) for link in links]
     return [_BOW * (pairs[:number].count(pair) - (pairs.count(pair) - 1) / 2) for number, pair in enumerate(pairs)]
 
 
 def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], box: float, bow: float) -> str:
-    """Return a line with the forward direction written above it and the other direction below."""
+    """Return a line with the forward direction's text above the line and the other direction's text below."""
     ends = [places[end["node"]] for end in link["ends"]]
     forward, back = link["forward"], link["back"]
     rightwards = ends[0][0] <= ends[1][0]

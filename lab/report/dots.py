@@ -31,16 +31,15 @@ class _Row:
     witnesses: tuple[TestedCase, ...]
 
     def ratios(self, bounds: bool = False) -> list[float]:
-        """Return measured over claimed figures for case and witnesses, either for `bounds` only or for all other
-        figures.
-        """
+        """Return measured over claimed figures for case and witnesses: only for `bounds`, or for all other figures."""
         shown = (each for each in (self.decides, *self.witnesses) if bool(each.result.bound) == bounds)
         return [ratio for each in shown if (ratio := _ratio(each)) is not None]
 
 
 def dots(claims: Iterable[Claim]) -> Html:
-    """Return the plot. A claim without a figure has a row with its verdict and the reason; a claim not run has no
-    row.
+    """Return the plot. A claim without a figure has a row with its verdict and the reason.
+
+    A claim that was not run has no row.
     """
     shown = list(claims)
     drawn = {row.claim.name: row for row in _rows(shown)}
@@ -100,9 +99,7 @@ def _same_figure(each: TestedCase, other: TestedCase) -> bool:
 
 
 def _ratio(each: TestedCase) -> float | None:
-    """Return measured over claimed: 0 if nothing was measured, infinity if the claim is zero and the measurement is
-    more.
-    """
+    """Return measured over claimed figure: 0 without a measurement, infinity if only the claimed figure is zero."""
     measured, claimed = each.result.measured, each.claimed
     if measured is None or claimed is None or min(measured.number, claimed.number) < 0:
         return None
@@ -194,7 +191,7 @@ def _quantity(each: TestedCase) -> str:
 
 
 def _beside(each: TestedCase, ratio: float | None) -> str:
-    """Return how far a figure is from the claimed figure, or its interval if the verdict is inconclusive."""
+    """Return a figure's distance from the claimed figure, or the figure's interval if the verdict is inconclusive."""
     kind = each.result.verdict.kind if each.result.verdict else "reproduced"
     interval = wording.interval(each.result.measured).partition(" (")[0]
     if kind == "inconclusive" and interval:
@@ -204,14 +201,14 @@ def _beside(each: TestedCase, ratio: float | None) -> str:
 
 
 def _shape(ratio: float, limit: float) -> str:
-    """Return the classes of the dot: a ring if nothing was measured, an arrow if the ratio is beyond the axis."""
+    """Return the CSS classes of the dot: a ring without a measurement, an arrow if the ratio is beyond the axis."""
     if ratio == 0:
         return "dot zero"
     return "dot beyond" if ratio > limit else "dot beyond low" if ratio * limit < 1 else "dot"
 
 
 def _marks(witnesses: Sequence[TestedCase], limit: float) -> list[tuple[str, float]]:
-    """Return the classes and the place of each witness's mark, without duplicates."""
+    """Return the CSS classes and the place of each witness's mark, without duplicates."""
     ratios = [ratio for each in witnesses if (ratio := _ratio(each)) is not None]
     marks = ((_shape(ratio, limit), round(_place(ratio, limit), 1)) for ratio in ratios)
     return list(dict.fromkeys((f"{shape} witness", place) for shape, place in marks))

@@ -1,4 +1,4 @@
-"""Set the style of figures, and put them into a page as an SVG that is the same on every run, and as a PNG."""
+"""Set the style of figures, and embed them in a page as a reproducible SVG and as a PNG."""
 
 from __future__ import annotations
 
@@ -89,10 +89,16 @@ class Label:
 
 
 class Picture(Html):
-    """Holds a figure with its caption. A notebook gets the figure as HTML, and as PNG with its name in the metadata."""
+    """Holds a figure with its caption.
+
+    A notebook receives the figure as HTML, and as PNG with the figure's name in the metadata.
+    """
 
     def __init__(self, name: str, svg: bytes, png: bytes, alt: str, caption: str, foreign: bool = False) -> None:
-        """Create the figure from its two forms. A `foreign` figure, from a different program, keeps its own colours."""
+        """Create the figure from its two forms.
+
+        A `foreign` figure, which another program drew, keeps its own colours.
+        """
         self.name = name
         self.svg = svg
         self.png = png
@@ -102,7 +108,7 @@ class Picture(Html):
         super().__init__(f'<figure id="{escape(name)}">{shown}', f"<figcaption>{caption}</figcaption></figure>")
 
     def save(self, path: Path | str) -> None:
-        """Write the figure as PNG or SVG, depending on the name's suffix. Raises InputError for a different suffix."""
+        """Write the figure as PNG or SVG, depending on the name's suffix. Raises InputError for any other suffix."""
         forms = {".png": self.png, ".svg": self.svg}
         if Path(path).suffix not in forms:
             raise InputError(f"{path}: use a name that ends in {' or '.join(forms)}")
@@ -114,10 +120,10 @@ class Picture(Html):
 
 
 class LivePicture(Picture):
-    """Holds a picture outside a report. Jupyter gets the PNG, and the caption separately.
+    """Holds a picture outside a report. Jupyter shows the PNG, and the caption separately.
 
-    In an untrusted notebook, for example one from another person, Jupyter shows an HTML drawing as a jumble of words.
-    The drawing would also be dark on the dark theme.
+    In an untrusted notebook, for example from another person, Jupyter would show only the words of an HTML drawing. The
+    drawing would also be dark on a dark theme.
     """
 
     def _ipython_display_(self) -> None:
@@ -213,10 +219,10 @@ def picture(
     shown: Sequence[TestedCase],
     foreign: bool = False,
 ) -> Picture:
-    """Return a page's figure. `alt` is the alternative text, `caption` is HTML, and `shown` holds the cases in the
-    figure.
+    """Return a page's figure.
 
-    A `foreign` figure comes from a different program, with its own colours.
+    `alt` is the alternative text, `caption` is HTML, and `shown` holds the cases in the figure. A `foreign` figure was
+    drawn by another program, with its own colours.
     """
     name = f"{claim.id.replace('/', '.')}.{kind}"
     svg, png = io.BytesIO(), io.BytesIO()

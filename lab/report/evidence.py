@@ -12,12 +12,12 @@ NO_CAPTURE = "No packets were captured: the figures are from what programs and t
 
 
 def copy_of(capture: str) -> str:
-    """Return the name of a report's copy of a capture. Wireshark can open the copy directly."""
+    """Return the file name of a capture's copy in a report. Wireshark can open the copy directly."""
     return f"{capture}.gz"
 
 
 def source_file(claim: str) -> str:
-    """Return the place of an experiment file in a report. The file is a text file, which every browser shows."""
+    """Return the path of an experiment file in a report. The file has a text suffix, so that every browser shows it."""
     return f"experiments/{claim}.py.txt"
 
 

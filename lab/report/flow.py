@@ -1,4 +1,4 @@
-"""Draw the bulk connection of a capture: the time-sequence graph, and what bounds the flow over time."""
+"""Draw the bulk connection of a capture: the time-sequence graph, and the flow's limits over time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DrawnFlow:
 
     @property
     def is_bulk(self) -> bool:
-        """Return whether the connection carries enough data to show what bounds it."""
+        """Return whether the connection carries enough data to show its limits."""
         return int(self.connection.forward.data.sum()) > _SEGMENTS
 
     def sequence(self) -> str:
@@ -82,7 +82,7 @@ class DrawnFlow:
 
     @property
     def seconds(self) -> float:
-        """Return how long the connection carried data, in seconds."""
+        """Return the time for which the connection carried data, in seconds."""
         return float(self.connection.forward.time_ns[-1] - self.connection.start_ns) / 1e9
 
     @property
@@ -95,7 +95,7 @@ class DrawnFlow:
         return chart(self.panels(), SINCE, self.said, (0.0, self.seconds))
 
     def panels(self) -> list[Panel]:
-        """Return panels of the goodput, the bytes that bound the flow, and the round-trip time."""
+        """Return panels of the goodput, the windows that limit the flow, and the round-trip time."""
         panels = [Panel("goodput, bit/s", (Line("", _BLUE, points=self._goodput()),)), self._bytes()]
         if trips := self._round_trips():
             least = min(trip for _, trip in trips)
@@ -143,11 +143,11 @@ class DrawnFlow:
 
 
 def whole_bursts(times: Any, total: Any, least: float) -> _Points:
-    """Return (s, bit/s) from the start of a burst to that of a burst at least `least` s later, until the last burst.
+    """Return (s, bit/s) from the start of one burst to the start of a burst at least `least` s later, and so on.
 
-    `total` is the bytes that had arrived at each of `times` (s). A burst starts after a silence about as long as the
-    longest silence within `least` of the burst. Without silences, each arrival is a burst. The mean over whole bursts
-    is the rate, for any period of the bursts. An unfinished burst at the end does not count.
+    `total` holds the number of bytes that had arrived at each of `times` (s). A burst starts after a silence about as
+    long as the longest silence within `least` of the burst. Without silences, each arrival is a burst. The mean over
+    whole bursts is the rate, whatever the period of the bursts. An unfinished burst at the end is ignored.
     """
     if len(times) < 2:
         return []
@@ -167,13 +167,13 @@ def whole_bursts(times: Any, total: Any, least: float) -> _Points:
 
 
 def _series(time_ns: Any, values: Any) -> _Points:
-    """Return (s, value) since the first data segment, with few enough points for a drawing."""
+    """Return (s, value) since the first data segment, thinned for a drawing."""
     since = time_ns >= 0
     return _thinned(time_ns[since] / 1e9, values[since])
 
 
 def flow_of(record: Record, name: str) -> DrawnFlow | None:
-    """Return the bulk connection in the capture `name`, or None without payload."""
+    """Return the bulk connection in the capture `name`, or None if the capture has no payload."""
     try:
         capture = Capture(record.path(name))
         connection = bulk(capture)
@@ -199,7 +199,10 @@ def _samples(record: Record, node: str) -> Samples | None:
 
 
 def _thinned(at: Any, values: Any) -> _Points:
-    """Return the points of a line. If there are too many for a drawing, return the highest point of each stretch."""
+    """Return the points of a line.
+
+    If there are too many points for a drawing, return the highest point of each interval.
+    """
     if len(at) > _POINTS:
         stretch = -(-len(at) // _POINTS)
         highest = [start + int(values[start : start + stretch].argmax()) for start in range(0, len(at), stretch)]

@@ -1,4 +1,4 @@
-"""Build pieces of a page: the output of a notebook cell. Only this module escapes texts."""
+"""Build pieces of a page: the output of a notebook cell. Only this module escapes text."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _SIGNS: dict[Kind, str] = {
 
 
 class Html:
-    """Holds HTML that a notebook shows unchanged."""
+    """Holds HTML that a notebook shows as is."""
 
     def __init__(self, *parts: str) -> None:
         self.text = "\n".join(parts)
@@ -58,7 +58,7 @@ def badge(kind: Kind) -> str:
 
 
 def sign(kind: Kind) -> str:
-    """Return a verdict as a sign only, with the word as a tooltip and for screen readers."""
+    """Return a verdict as a sign only. The word is in the tooltip and available to screen readers."""
     name = kind.replace(" ", "-")
     return f'<span class="sign {name}" role="img" aria-label="{kind}" title="{kind}">{_SIGNS[kind]}</span>'
 
@@ -93,7 +93,7 @@ def code(text: str) -> str:
 
 
 def prose(text: str) -> str:
-    """Return escaped text, with its `code` marked up, and figures and units kept in one line."""
+    """Return escaped text with marked-up `code`, and without line breaks between figures and units."""
     return _MARKS.sub(_marked, escape(typeset(text), quote=False))
 
 
@@ -113,7 +113,7 @@ def commit(digits: str) -> str:
 
 
 def measured(result: Result) -> str:
-    """Return the measured figure and, below it, the interval with its coverage and the number of repeats that count."""
+    """Return the measured figure and, below it, the interval with its coverage and the number of valid repeats."""
     bounds = interval(result.measured).replace(" %)", "\N{NO-BREAK SPACE}%)")
     below = ", ".join(filter(None, [bounds, counted(result) if result.repeats > 1 else ""]))
     return f"<strong>{figure(result.measured)}</strong>" + (f"<br><small>{below}</small>" if below else "")
@@ -130,7 +130,7 @@ def claimed(result: Result) -> str:
 
 
 def allowed(tolerance: object) -> str:
-    """Return in a few words, as HTML, how far a figure may be from the claimed figure."""
+    """Return the tolerance around the claimed figure in a few words, as HTML."""
     said = str(tolerance)
     return _ALLOWED.get(said, prose(said))
 
@@ -141,7 +141,7 @@ def percent(ratio: float | None) -> str:
 
 
 def model_error(result: Result) -> str:
-    """Return the model's error, with a mark if it exceeds the accuracy, or if its interval leaves that open."""
+    """Return the model's error, with a mark if the error exceeds the accuracy, or if the interval leaves this open."""
     said, allowed = escape(wording.off_by(result)), f"declared accuracy: {escape(str(result.accuracy))}"
     match result.standing:
         case "off":
@@ -157,14 +157,14 @@ def model_errors(result: Result) -> str:
 
 
 def predicted(result: Result) -> str:
-    """Return the predicted figure and, for a simulation, that of its law below, or the reasons for missing figures."""
+    """Return the predicted figure and, for a simulation, the law's figure below, or the reasons for missing figures."""
     why, no_law = (prose(each) for each in (result.why_not_predicted, result.why_no_law))
     law = _law(result) or _beside(no_law and f"no law: {no_law}", "why")
     return foreseen(result) + _beside(why, "why") + _late(result) + law
 
 
 def predicted_briefly(result: Result) -> str:
-    """Return the predicted figure and that of the law, with the reasons for missing figures as tooltips."""
+    """Return the predicted figure and the law's figure, with the reasons for missing figures as tooltips."""
     said = foreseen(result)
     if result.why_not_predicted:
         said = f'<span title="{escape(result.why_not_predicted)}">{said}</span>'
@@ -194,14 +194,14 @@ def _beside(said: str, kind: str = "") -> str:
 def table(head: Sequence[str], rows: Iterable[Sequence[str]], kind: str = "") -> str:
     """Return a table with cells that are already HTML. The first cell of a row is its head.
 
-    On a narrow screen, each row is a block, with `head` as the labels of its cells. The ARIA roles keep it a table for
-    screen readers.
+    On a narrow screen, each row is a block, with `head` as the labels of its cells. With the ARIA roles, screen readers
+    still treat the blocks as a table.
     """
     return rowed(head, (f"<tr{_ROW}>{cells(head, row)}</tr>" for row in rows), kind)
 
 
 def cells(head: Sequence[str], row: Sequence[str]) -> str:
-    """Return the cells of one row: its head, then a cell for each name in `head`."""
+    """Return the cells of one row: the row's head, then a cell for each name in `head`."""
     first, *others = zip(head, row, strict=True)
     body = "".join(f'<td role="cell" data-label="{escape(name)}">{cell}</td>' for name, cell in others)
     return f'<th role="rowheader" scope="row" data-label="{escape(first[0])}">{first[1]}</th>{body}'

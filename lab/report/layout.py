@@ -1,6 +1,6 @@
 """Lay out a network for a picture, in SVG or in text: distances between nodes, and the settings of links.
 
-Networks are in plain form (`lab.units.to_plain`), like those in records.
+Networks are in plain form (`lab.units.to_plain`), as in records.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def neighbours(network: Mapping[str, Any], node: str) -> Iterator[tuple[str, Map
 
 
 def direction(way: Mapping[str, Any]) -> str:
-    """Return one direction in words: rate, delay, and all other differences from an ideal wire."""
+    """Return one direction in words: its rate, delay, and all other differences from an ideal wire."""
     parts = [way["rate"] or (f"trace {way['trace']['file']}" if "trace" in way else "unlimited")]
     if not str(way["delay"]).startswith("0 "):
         parts.append(f"delay {way['delay']}")
@@ -52,7 +52,7 @@ def direction(way: Mapping[str, Any]) -> str:
 
 
 def _limit(way: Mapping[str, Any]) -> str:
-    """Return how many frames a plain wire holds, and the time that full frames of that number take at its rate."""
+    """Return the number of frames that a plain wire holds, and the time of as many full frames at the wire's rate."""
     if not way["rate"]:
         return f"limit {way['limit']:,}"
     frame = Size(Size.of(way["mtu"]).bytes + _FRAME_AROUND)

@@ -32,9 +32,10 @@ class NotebookFailed(LabError):
 
 
 def found() -> dict[str, Path]:
-    """Return the index notebook and the article notebooks, by name. The current directory overrides the project.
+    """Return the index notebook and the article notebooks, by name. The current directory's notebooks take precedence.
 
-    An article's notebook has the same name as the article's experiment folder next to it. Other notebooks are ignored.
+    An article's notebook is named after the article's experiment folder in the same project. Other notebooks are
+    ignored.
     """
     return _found(lambda root, name: name == INDEX or (root / "experiments" / name).is_dir())
 
@@ -104,9 +105,9 @@ def execute(
 ) -> list[Any]:
     """Execute the notebooks in parallel, each in its own kernel, and return them with their outputs.
 
-    Output of cells on standard error goes to `say`, not into the notebooks. The index lists `articles` (default: all).
-    A cell may wait without a limit, and compute for ten minutes. Raises NotebookFailed for the first cell that fails,
-    InputError for a file that is not a notebook, and MachineError if no kernel starts.
+    The cells' standard error goes to `say`, and not into the notebooks. The index lists `articles` (default: all). A
+    cell may wait without a limit, but may compute for only ten minutes. Raises NotebookFailed for the first cell that
+    fails, InputError for a file that is not a notebook, and MachineError if no kernel starts.
     """
     environment = {**os.environ, RESULTS: str(results.resolve())}
     about = Told(_SECONDS, None if articles is None else tuple(articles), compared)

@@ -21,7 +21,7 @@ _HEAD = ("Claim", "Verdict", "Why", "Model error")
 class Overview:
     """Shows all articles: the answer of each, the totals, then the claims of each article.
 
-    `others` are the sources in packs. They come after the articles, with their own totals.
+    `others` are the sources in packs. These sources come after the articles, with separate totals.
     """
 
     articles: tuple[Article, ...]
@@ -62,7 +62,7 @@ def _found(articles: Sequence[Article], kind: str) -> list[str]:
 
 
 def _counted(claims: Iterable[Claim]) -> str:
-    """Return how many claims have each verdict."""
+    """Return the number of claims with each verdict."""
     return " ".join(f'<span class="count">{count} {html.badge(kind)}</span>' for kind, count in tally(claims))
 
 

@@ -91,7 +91,7 @@ def _brief(title: str) -> str:
 
 
 def _contents(body: str, around: Mapping[str, str]) -> str:
-    """Return links to the page's sections, with short names. A section about a page has that page's name."""
+    """Return links to the page's sections, with short names. A section about another page has that page's name."""
     named = {page: escape(_brief(title)) for page, title in around.items()}
     links = [f'<a href="#{anchor}">{named.get(anchor, name)}</a>' for anchor, name in _sections(body)]
     return f'<nav aria-label="On this page" class="contents">{"".join(links)}</nav>' if len(links) > 1 else ""

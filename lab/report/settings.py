@@ -37,7 +37,7 @@ def describe(changes: Any) -> str:
 
 
 def traffic(workload: Traffic) -> str:
-    """Return the workload's ends and settings as text. If there are several workloads, each has its name."""
+    """Return the workload's ends and settings as text. If there are several workloads, each one is named."""
     if parts := workload.parts():
         equals: dict[str, list[str]] = {}
         for part in parts:
@@ -53,7 +53,7 @@ def traffic(workload: Traffic) -> str:
 
 
 def _together(names: Sequence[str]) -> str:
-    """Return a few names as they are, or for many names the first two, the last one and their number."""
+    """Return all names if they are few, else the first two names, the last name, and the number of names."""
     return f"{names[0]}, {names[1]} … {names[-1]} ({len(names)})" if len(names) > _MANY else ", ".join(names)
 
 
@@ -100,9 +100,7 @@ def _task(task: Any) -> str:
 
 
 def _amount(value: Any) -> str:
-    """Return a quantity unchanged, a number of bytes or frames with its digits in groups of three, and a list as
-    words.
-    """
+    """Return a quantity as written, a number of bytes or frames with digits in groups of three, and a list as words."""
     if isinstance(value, Mapping):
         return f"({told(value)})"
     if isinstance(value, list | tuple):

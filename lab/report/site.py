@@ -1,7 +1,7 @@
 """Build the output of `lab report`: every notebook, executed and rendered, with the evidence that pages link to.
 
-The folder holds the targets of all links, so it can be published unchanged. This module also builds the page that
-compares two kernels.
+The folder holds the targets of all links, so it can be published as is. This module also builds the page that compares
+two kernels.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ class Pages:
 def build(results: Path, out: Path, say: Callable[[str], None], wanted: Sequence[str] = ()) -> Pages:
     """Render the notebooks to `out` from the records in the store `results`, and return the pages.
 
-    The function reports progress to `say`. The pages are those of the articles `wanted` (default: all in the current
-    directory, and others with records in the store). An article in the current directory without a notebook gets a
-    default notebook, which is also written to the report's notebooks as a starting point. Pages are moved into place
-    after all of them are rendered, and other files in `out` stay. A claim without a record shows as skipped. Raises
-    NotebookFailed. Raises InputError without notebooks, for an unknown article, without anything to show, or if a page
-    would replace a foreign file. Raises MachineError for a folder that cannot be written.
+    The function reports progress to `say`. There is a page for each article in `wanted` (default: all articles in the
+    current directory, and others with records in the store). An article in the current directory without a notebook
+    gets a default notebook, which is also written to the report's notebooks as a starting point. Pages are moved into
+    place after all of them are rendered, and other files in `out` stay. A claim without a record shows as skipped.
+    Raises NotebookFailed. Raises InputError if there are no notebooks or no articles to show, for an unknown article,
+    or if a page would replace a foreign file. Raises MachineError for a folder that cannot be written.
     """
     found, bare = notebooks.found(), notebooks.bare()
     if notebooks.INDEX not in found:
@@ -98,7 +98,7 @@ def _check_own(file: Path) -> None:
 
 
 def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str]) -> list[str]:
-    """Return the articles that get pages, with those of packs last. Raises InputError."""
+    """Return the articles that get pages, with the packs' articles last. Raises InputError."""
     known = {name: path for name, path in found.items() if name != notebooks.INDEX}
     for name in wanted:
         if name not in known:
@@ -112,7 +112,7 @@ def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str]) -> li
 
 
 def _write(notebook: Any, name: str, around: dict[str, str], folder: Path) -> None:
-    """Write a page, and next to it the page's figures as PNG."""
+    """Write a page, and the page's figures as PNG files next to the page."""
     (folder / f"{name}.html").write_text(page.render(notebook, name, around, notebooks.INDEX), encoding="utf-8")
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
@@ -141,7 +141,7 @@ def _add_evidence(folder: Path, store: Store, say: Callable[[str], None]) -> Non
 
 
 def _linked(texts: Iterable[str], address: re.Pattern[str]) -> list[str]:
-    """Return the matches of the pattern in links, each once, in order."""
+    """Return the distinct matches of the pattern in links, in order of appearance."""
     links = (link for text in texts for link in re.findall(r'href="([^"]+)"', text))
     return list(dict.fromkeys(found[1] for link in links if (found := address.match(link))))
 

@@ -15,7 +15,10 @@ _AGAIN = 5.0  # seconds of CPU time after which the error is raised again, if th
 
 
 class ComputesTooLong(BaseException):
-    """Raised if a cell computes for longer than its limit. An `except Exception` in the cell does not catch this."""
+    """Raised if a cell computes for longer than its limit.
+
+    An `except Exception` in the cell does not catch this exception.
+    """
 
 
 def load_ipython_extension(shell: Any) -> None:

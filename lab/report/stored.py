@@ -1,7 +1,7 @@
 """Reduce an executed notebook to the outputs to store with it, so that people can read the notebook without running it.
 
-Stored outputs depend only on the records. They contain no path, no time, no progress, and no link into a store.
-Pictures are PNG with few colours, which every notebook viewer shows. The rest is HTML and text.
+Stored outputs depend only on the records. Stored outputs contain no paths, times, progress or links into a store.
+Pictures are PNG with few colours, which every notebook viewer shows. All other outputs are HTML and text.
 """
 
 from __future__ import annotations
@@ -24,9 +24,7 @@ _LOCAL = re.compile(r'<a\b[^>]*href="(?!https?://|#|captures/)[^"]*"[^>]*>(.*?)<
 
 
 def reduced(notebook: Any, digest: str) -> Any:
-    """Return the executed notebook with the outputs to store. `digest` identifies what the outputs were computed
-    from.
-    """
+    """Return the executed notebook with the outputs to store. `digest` identifies the inputs of the outputs."""
     for number, cell in enumerate((cell for cell in notebook.cells if cell.cell_type == "code"), 1):
         cell.execution_count = number
         cell.metadata.pop("execution", None)
@@ -37,12 +35,12 @@ def reduced(notebook: Any, digest: str) -> Any:
 
 
 def made_of(notebook: Any) -> str:
-    """Return the digest of the inputs of the stored outputs, or "" without stored outputs."""
+    """Return the digest of the inputs for the stored outputs, or "" without stored outputs."""
     return str(notebook.metadata.get(_MADE_OF, {}).get("made_of", ""))
 
 
 def digest(notebook: Any, sources: Iterable[str]) -> str:
-    """Return the hash of the inputs of the outputs: the code of the cells, and the `sources` of their claims."""
+    """Return the hash of the inputs for the outputs: the cells' code, and the `sources` of their claims."""
     code = [cell.source for cell in notebook.cells if cell.cell_type == "code"]
     return hashlib.sha256(json.dumps([code, sorted(sources)]).encode()).hexdigest()
 

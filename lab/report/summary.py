@@ -15,7 +15,7 @@ _MANY = 6  # the most rows of a claim; the others are in its section
 
 
 def summary(claims: Iterable[Claim]) -> Html:
-    """Return the table, with a row for each case that counts, and an indented row for each witness."""
+    """Return the table, with a row for each case with a verdict, and an indented row for each witness."""
     return Html(html.rowed(_HEAD, (row for claim in claims for row in _rows(claim)), "verdicts"))
 
 

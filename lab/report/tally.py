@@ -11,13 +11,13 @@ from lab.verdict import Kind, Result
 
 
 def tally(claims: Iterable[Claim]) -> list[tuple[Kind, int]]:
-    """Return how many claims have each verdict, in the order of verdicts, without zeros."""
+    """Return the number of claims with each verdict, in the order of verdicts, without zeros."""
     kinds = [claim.verdict.kind for claim in claims]
     return [(kind, kinds.count(kind)) for kind in get_args(Kind) if kind in kinds]
 
 
 def tested(claims: Iterable[Claim]) -> Iterator[tuple[Claim, Result]]:
-    """Yield the results that test a prediction, of every arm, in virtual time."""
+    """Yield the virtual-time results, of every arm, that test a prediction."""
     for claim in claims:
         for result in claim.results:
             if result.accuracy and result.predicted and result.measured:
@@ -27,8 +27,8 @@ def tested(claims: Iterable[Claim]) -> Iterator[tuple[Claim, Result]]:
 def worst(claims: Iterable[Claim]) -> Result | None:
     """Return the result with the largest error of a prediction.
 
-    A prediction that misses its accuracy comes before all others, and an undecided one next. A prediction of zero has
-    no comparable error in per cent, and a figure within a predicted bound is not an error.
+    A prediction that misses its accuracy has priority, followed by an undecided prediction. A prediction of zero has no
+    comparable error in per cent, and a figure within a predicted bound is not an error.
     """
     found = (result for _, result in tested(claims))
     order = ("holds", "undecided", "off")

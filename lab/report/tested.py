@@ -99,7 +99,7 @@ class TestedClaim:
 
     @property
     def passed(self) -> bool:
-        """Return whether the verdict is the expected one, and every prediction is as accurate as declared."""
+        """Return whether the verdict is as expected, and every prediction is as accurate as declared."""
         return self.judged.passed
 
     @property
@@ -117,7 +117,7 @@ class TestedClaim:
         return any(arm in (None, case.arm) and point in (None, case.point) for case in self.judged.cases)
 
     def only(self, arm: str | None = None, point: str | None = None) -> Self:
-        """Return this claim with only the results of this arm, this point, or both.
+        """Return this claim with only the results of the given arm, point, or both.
 
         Raises InputError with the possible names if there is no such arm or point.
         """
@@ -151,9 +151,7 @@ class TestedClaim:
                 first[which] = record
 
         def record_of(result: Result) -> Record | None:
-            """Return a record of the case itself, because its trials may include those of the arm that the case is
-            relative to.
-            """
+            """Return a record of the case itself, because its trials may include trials of its base arm."""
             return next((first[result.key, trial] for trial in result.trials if (result.key, trial) in first), None)
 
         pairs = zip(self.judged.cases, self.results, strict=True)
@@ -161,9 +159,9 @@ class TestedClaim:
 
     @property
     def run(self) -> tuple[TestedCase, ...]:
-        """Return the cases that have a record.
+        """Return the cases with a record.
 
-        Raises NotRun if none has one.
+        Raises NotRun if no case has a record.
         """
         having = tuple(each for each in self.tested if each.record)
         if not having:
@@ -173,7 +171,7 @@ class TestedClaim:
     def arms(self, *names: str) -> tuple[TestedCase, ...]:
         """Return the cases of the named arms (default: all) that have a record.
 
-        Raises NotRun if none has one.
+        Raises NotRun if no case has a record.
         """
         having = tuple(each for each in self.run if not names or {each.case.arm, each.name} & {*names})
         if not having:
@@ -186,9 +184,7 @@ class TestedClaim:
         return scenario_of(tested.case, kernel)
 
     def folder_of(self, record: Record) -> str:
-        """Return the folder of the trial's page and files in a report, or, outside a report, the folder of the
-        record.
-        """
+        """Return the folder of the trial's page and files in a report, or, outside a report, the record folder."""
         return f"trials/{record.address}/" if self.in_report else f"{os.path.relpath(record.folder.resolve())}/"
 
     def trial_link(self, record: Record, text: str = "") -> str:

@@ -1,6 +1,6 @@
 """Print claims in a terminal: one block per claim, in 80 columns.
 
-The library that draws the blocks takes long to import, so it is imported only if a claim is drawn.
+Importing the library that draws the blocks takes long, so the import happens only when a claim is drawn.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def block(claim: ClaimResult) -> RenderableType:
 
 
 def marked(said: str, style: str = "") -> RenderableType:
-    """Return text with its `code` in a different colour."""
+    """Return text with its `code` in colour."""
     from rich.text import Text
 
     parts = re.split(r"`([^`]+)`", said)
@@ -81,7 +81,7 @@ def blocks(claims: Iterable[ClaimResult]) -> RenderableType:
 
 
 def remarks(judged: JudgedClaim) -> Iterable[str]:
-    """Yield remarks about predictions that miss their accuracy, and about causes that fail."""
+    """Yield remarks about predictions that miss their accuracy, and about explanations that fail."""
     claim, known = judged.result, judged.known_misses
     for result in claim.results:
         if result.standing in ("off", "undecided"):
@@ -128,7 +128,7 @@ def _row(result: Result) -> tuple[str, ...]:
 
 
 def _claimed(result: Result) -> str:
-    """Return the claim's figure with the sign of a bound, in brackets if the article only implies the figure."""
+    """Return the claim's figure with the sign of a bound, in brackets if the article only implies it."""
     said = result.bound + figure(result.claimed.value) if result.claimed else figure(None)
     return f"({said})" if result.implied else said
 
@@ -138,7 +138,7 @@ def _percent(ratio: float | None) -> str:
 
 
 def _gaps(claim: ClaimResult) -> Iterable[str]:
-    """Yield why a figure is not measured, not predicted, or predicted after its trial, with the arms and points."""
+    """Yield why figures are not measured, not predicted, or predicted after their trials, with arms and points."""
     names: dict[str, list[str]] = {}
     for result in claim.results:
         failed = result.verdict if result.verdict and result.verdict.kind in ("invalid", "skipped") else None
@@ -158,7 +158,7 @@ def _gaps(claim: ClaimResult) -> Iterable[str]:
 
 
 def _bases(claim: ClaimResult) -> Iterable[str]:
-    """Yield the kind and basis of each prediction, only once for arms whose predictions differ only in a number."""
+    """Yield the kind and basis of each prediction, once for arms whose predictions differ only in a number."""
     worth = {name: f"; skill {skill:.2f} over one figure for all arms" for name, skill in claim.skills.items()}
     for each in dict.fromkeys(f"{each.name}, {each.kind}: {each.basis}" for each in claim.predictions):
         yield each + worth.get(each.partition(",")[0], "")

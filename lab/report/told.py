@@ -1,6 +1,4 @@
-"""Pass a page's properties to the process that executes its notebook, as an argument that child processes do not
-inherit.
-"""
+"""Pass a page's properties to the process that executes its notebook, in an argument that no child process inherits."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Holds the properties that a notebook in a report gets."""
+    """Holds the page properties that a notebook in a report receives."""
 
     seconds: float  # the limit of a cell's CPU time
     articles: tuple[str, ...] | None = None  # the articles with pages in the report; None: all

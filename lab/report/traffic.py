@@ -19,13 +19,13 @@ BIN, TICK = 0.1, 0.01  # seconds: a bin of goodput, a tick of the IO graph
 
 @dataclass(frozen=True)
 class Series:
-    """Holds values over time, in seconds since the first data segment. The time of a bin is its start."""
+    """Holds values over time, in seconds since the first data segment. A bin's time is the start of the bin."""
 
     time: _Numbers
     value: _Numbers
 
     def between(self, start: float, end: float) -> Series:
-        """Return the part from `start` to `end`."""
+        """Return the part of the series from `start` to `end`."""
         inside = (self.time >= start) & (self.time < end)
         return Series(self.time[inside], self.value[inside])
 
@@ -90,7 +90,7 @@ def goodput_of_samples(record: Record, node: str = "sender") -> Series:
 
 
 def _goodput(connection: Connection) -> Series:
-    """Return the goodput of complete bins only. The transfer usually ends within a bin."""
+    """Return the goodput of complete bins only. The last bin is usually incomplete."""
     time, goodput = connection.goodput_over_time(round(BIN * 1e9))
     acked = connection.acked_ns
     whole = time + BIN <= (acked[1] - connection.start_ns) / 1e9 if acked else time < 0
@@ -98,7 +98,7 @@ def _goodput(connection: Connection) -> Series:
 
 
 def _peaks(parts: Iterable[tuple[_Numbers, _Numbers]]) -> Series:
-    """Return the largest value in every tick that has values, over parts in the order of time."""
+    """Return the largest value in every tick that has values, over parts in chronological order."""
     found = [_peaks_of(time_ns // round(TICK * 1e9), value) for time_ns, value in parts if len(time_ns)]
     if not found:
         return Series(np.zeros(0), np.zeros(0))

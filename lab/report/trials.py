@@ -60,7 +60,7 @@ def _written(folder: Path, record: Record) -> None:
 
 
 def _beginning(capture: Path) -> bytes:
-    """Return the part of a capture to copy, without reading the rest."""
+    """Return the first part of a capture, which is copied, without reading the rest."""
     with capture.open("rb") as file:
         if not capture.stat().st_size:
             return b""

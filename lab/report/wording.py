@@ -1,4 +1,4 @@
-"""Write figures, shares and counts as text, the same for pages and for the terminal."""
+"""Write figures, shares and counts as text, in the same form for pages and the terminal."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def figure(value: Value | None) -> str:
 
 
 def _four_digits(number: float) -> str:
-    """Return a number with four digits. A large number has zeros for the other digits, and no exponent."""
+    """Return a number with four digits. A large number has zeros instead of further digits, and no exponent."""
     return f"{float(f'{number:.4g}'):,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
@@ -69,7 +69,7 @@ def interval(value: Value | None) -> str:
 
 
 def counted(result: Result) -> str:
-    """Return how many of the requested repeats count, like '5/6', or "" if no repeat ran."""
+    """Return the number of valid repeats among the requested ones, like '5/6', or "" if no repeat ran."""
     return f"{result.valid}/{result.repeats}" if result.repeats else ""
 
 
@@ -92,8 +92,8 @@ def percent(ratio: float | None) -> str:
 def off_by(result: Result) -> str:
     """Return the model's error in per cent.
 
-    For a prediction of zero, any figure would be 100 % off, so the result is the difference instead. A figure within a
-    predicted bound is not an error.
+    For a prediction of zero, any figure would be 100 % off, so the function returns the difference instead. A figure
+    within a predicted bound is not an error.
     """
     predicted, measured = result.predicted, result.measured
     if bound_holds(result):

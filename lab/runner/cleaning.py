@@ -1,4 +1,4 @@
-"""Remove leftovers of crashed or failed runs, in a store and among temporary files."""
+"""Remove the leftovers of crashed or failed runs from a store and from the temporary files."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def sweep() -> Iterator[Path]:
 
 
 def clean(results: Path) -> Iterator[str]:
-    """Remove folders of dead runs and the consoles of failed trials, but no records. Yield each removed path.
+    """Remove the folders of dead runs and the console logs of failed trials, but no records. Yield each removed path.
 
     In the folder `failed`, the function removes the files that `lab.runner.guest.keep` names, and then the folder
-    itself if it is empty. Nothing else needs cleaning, because namespaces, wires, mounts and processes always end with
-    their trial.
+    itself if it is empty. Namespaces, wires, mounts and processes need no cleaning, because they always end with their
+    trial.
     """
     yield from map(str, Store(results).swept)
     yield from map(str, sweep())

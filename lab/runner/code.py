@@ -1,7 +1,7 @@
-"""Keep a copy of the lab's code for guests, with bytecode, separate from the installed lab.
+"""Provide a copy of the lab's code for guests, with bytecode, separate from the installed lab.
 
-A guest sees this copy, always at the same path. So it does not see the lab's folder, the Python that runs the lab, or
-an edit while trials run.
+A guest sees this copy, always at the same path. So the guest does not see the lab's folder, the Python that runs the
+lab, or edits during a run.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def sealed(userland: str) -> Root:
 
 @cache
 def _copied(userland: Userland) -> Path:
-    """Return the folder that holds the present code for this userland's Python."""
+    """Return the folder with the current code for this userland's Python."""
     files = {str(file.relative_to(PACKAGE)): file.read_bytes() for file in _needed()}
     files[START] = files["guest/init.py"]
     total = hashlib.sha256(repr((userland.id, sorted(files.items()))).encode()).hexdigest()
@@ -74,7 +74,7 @@ def _copied(userland: Userland) -> Path:
 
 
 def _needed() -> Iterator[Path]:
-    """Yield every file that guests run, and the files that turn their folders into packages."""
+    """Yield every file that guests run, and the `__init__.py` files of their packages."""
     found = sources(PACKAGE)
     folders = {file.parent for file in found}  # few folders: comparing paths takes as long as reading files
     packages = {each for folder in folders for each in (folder, *folder.parents) if each.is_relative_to(PACKAGE)}

@@ -1,8 +1,9 @@
-"""Estimate the cost of a trial in virtual time from its network, workload and probes, before anything has run.
+"""Estimate the cost of a trial in virtual time from its network, workload and probes, before the trial runs.
 
-Idle time costs nothing, so frames, program wake-ups, writes and samples count, not seconds of virtual time. The figures
-are for one core of a 2026 server (docs/measurements/scale.md shows the errors of the estimates). They serve to order
-and divide work, and to estimate its disk space and memory. No result depends on them.
+Idle time costs nothing, so the cost depends on frames, program wake-ups, writes and samples, and not on seconds of
+virtual time. The figures are for one core of a 2026 server (docs/measurements/scale.md shows the errors of the
+estimates). The lab uses the estimates to order and divide work, and to predict its disk space and memory. No result
+depends on them.
 """
 
 from __future__ import annotations
@@ -58,8 +59,8 @@ class _Work:
 def estimate(network: Network, workload: Traffic, probes: Iterable[object] = ()) -> Cost:
     """Return the estimated cost of a trial.
 
-    Flows that share a network take the network's time only once: that of the most expensive flow. Each flow also starts
-    a program.
+    For flows that share a network, the network's time counts only once: the time of the most expensive flow. Each flow
+    adds the start of a program.
     """
     parts = [(part.start.seconds, part.workload) for part in workload.parts()] or [(0.0, workload)]
     works = [_work(network, each, start) for start, each in parts]
@@ -91,7 +92,10 @@ def _work(network: Network, workload: Traffic, start: float) -> _Work:
 
 
 def _size(workload: Traffic, rate: float) -> float:
-    """Return how much the workload sends. The time limit of a program does not show how much the program sends."""
+    """Return the number of bytes that the workload sends.
+
+    A program's time limit does not determine this number.
+    """
     writer = workload.writer()
     if writer.size is not None:
         return writer.size
@@ -101,7 +105,7 @@ def _size(workload: Traffic, rate: float) -> float:
 
 
 def _bytes_a_second(network: Network) -> float:
-    """Return the rate, in bytes per second, of the slowest link, or of one window per round-trip time."""
+    """Return the lower of two rates, in bytes per second: the slowest link, or one window per round-trip time."""
     directions = [direction for link in network.links for _, direction, _ in link.directions()]
     rate = min((direction.rate.bps / 8 for direction in directions if direction.rate), default=125e6)
     rtt = sum(direction.delay.seconds for direction in directions)

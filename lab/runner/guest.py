@@ -118,7 +118,10 @@ def run(
 
 
 def _result(folder: Path) -> _Result | None:
-    """Return the guest's result. Any program in the guest may have written it. Raises TrialFailed and MachineError."""
+    """Return the guest's result. Any program in the guest may have written the result.
+
+    Raises TrialFailed and MachineError.
+    """
     try:
         written = foreign.read(folder / RESULT, LONGEST)
     except FileNotFoundError:
@@ -146,9 +149,9 @@ def _last_exception(console: Path) -> str:
 
 
 def _add_looks(evidence: Path, looks: Sequence[Mapping[str, Any]] | None) -> None:
-    """Add the host's observations to the evidence, unless they are None because the trial made them itself.
+    """Add the host's observations to the evidence. `looks` is None if the trial itself observed the host.
 
-    Evidence without observations does not count. Other files stay unchanged.
+    Evidence without observations is invalid. No other file changes.
     """
     with suppress(foreign.Unfit, FileNotFoundError, ValueError, RecursionError):
         seen = msgspec.json.decode(foreign.read(evidence, LONGEST_TEXT))
@@ -158,7 +161,7 @@ def _add_looks(evidence: Path, looks: Sequence[Mapping[str, Any]] | None) -> Non
 
 
 def keep(console: Path, store: Store, trial: Trial) -> Path:
-    """Copy the console of a failed trial out of the trial's folder, which is about to be removed."""
+    """Copy a failed trial's console log out of the trial's folder, which is about to be removed."""
     kept = store.root / KEPT / f"{trial.claim.replace('/', '.')}.{trial.arm}.{trial.address[:12]}.log"
     with suppress(OSError, foreign.Unfit):  # for example on a full disk: then only the message is left
         kept.parent.mkdir(parents=True, exist_ok=True)

@@ -75,7 +75,7 @@ class PlannedCase:
 
 
 def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[PlannedCase]:
-    """Return all trials, in the experiments' order. Raises SpecError if an experiment does not resolve."""
+    """Return all trials, in the order of the experiments. Raises SpecError if an experiment does not resolve."""
     cases = [(loaded, case) for loaded in experiments for case in loaded.cases()]
     kernels = {wanted: _variant(settings.kernel, wanted) for wanted in {case.kernel for _, case in cases}}
     return [_planned(loaded, case, settings, kernels[case.kernel]) for loaded, case in cases]
@@ -116,16 +116,17 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings, kernel: K
 
 
 def _userland(case: Case, settings: Settings) -> Userland | None:
-    """Return the userland of the case's guests. If it differs from the run's userland and is missing, build it now."""
+    """Return the userland of the case's guests.
+
+    If this userland differs from the run's userland and is missing, build it.
+    """
     if settings.userland is None or case.userland == "guest":
         return settings.userland
     return ready(case.userland)
 
 
 def _check_programs(loaded: LoadedExperiment, case: Case, userland: Userland | None, trust: bool) -> None:
-    """Raise SpecError if a program that the case starts is missing, or a program that it brings along does not
-    compile.
-    """
+    """Raise SpecError if a program that the case starts is missing, or one of the case's sources does not compile."""
     if lacking := programs.missing(case.workload, userland):
         names = " and ".join(f"'{name}'" for name in lacking)
         where = "on this machine" if userland is None else f"in the userland '{case.userland}'"
@@ -174,7 +175,7 @@ def trial_of(
 
 
 def _clock(case: Case, settings: Settings) -> Clock:
-    """Return the clock that the experiment requests, if the kernel has that clock, else the kernel's default clock.
+    """Return the clock that the experiment requests if the kernel supports that clock, else the kernel's default clock.
 
     With counted instructions, computing also takes virtual time.
     """

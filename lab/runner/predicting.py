@@ -1,7 +1,7 @@
 """Compute predictions on all cores while trials wait for them. A prediction that replays a transfer takes seconds.
 
-Python runs only one thread at a time, so separate processes compute the predictions. These processes are forked before
-this process has threads, with their work in memory.
+Python runs only one thread at a time, so separate processes compute the predictions. These processes are forked, with
+their work in memory, before this process starts threads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Tasks = Mapping[str, Sequence[Callable[[], None]]]  # by the run that they conc
 
 @contextmanager
 def predicting(tasks: _Tasks, processes: int) -> Iterator[Callable[[Trial], None]]:
-    """Yield a function that computes and stores the predictions for a trial's run, and returns when they are done.
+    """Yield a function that computes and stores the predictions for a trial's run, and returns when they are stored.
 
     Several threads may call the function. At most `processes` predictions are computed at a time.
     """

@@ -1,6 +1,7 @@
-"""Find the host programs that an experiment's own programs need: named programs, a compiler, and packetdrill.
+"""Find the host programs that an experiment's own programs need: the named programs, a compiler, and packetdrill.
 
-The compiler is the locked one that also compiles kernels, so that a source compiles to the same bytes on any machine.
+The compiler is the version-locked one that also compiles kernels, so that a source compiles to identical bytes on any
+machine.
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ def compile_all(workload: Mapping[str, Any], trust: bool = False) -> None:
 def place(workload: Mapping[str, Any], tools: Mapping[str, str], folder: Path) -> None:
     """Put the compiled programs of a trial's workload (in plain form) into `folder`, with the packetdrill in `tools`.
 
-    For one of several flows, the programs go to the folder with the flow's name. Raises the errors of `compile_all`.
-    The function does not convert the plain form, because trials start in threads, and msgspec may crash if two threads
-    convert to a new type at once.
+    For one of several flows, the programs are put into the folder with the flow's name. Raises the errors of
+    `compile_all`. The function does not convert the plain form, because trials start in threads, and msgspec may crash
+    if two threads convert to a new type at once.
     """
     if _is_packetdrill(workload):
         folder.mkdir()

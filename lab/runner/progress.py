@@ -107,7 +107,7 @@ class Bars:
         self._bars.console.print(text, markup=False)
 
     def status(self, text: str) -> None:
-        """Show the text in front of the bar of all trials."""
+        """Show the text in front of the bar for all trials."""
         self._bars.update(self._all, description=f"trials: {text}")
 
     @contextmanager
@@ -132,7 +132,7 @@ class Cell:
         self._handle: Any = display(HTML(self._page()), display_id=True, metadata=_PASSING)
 
     def started(self, trial: Trial) -> None:
-        """Show nothing, because the bar moves when a trial ends."""
+        """Show nothing, because the bar moves only when a trial ends."""
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
         """Move the bar. Add a line if the trial failed."""
@@ -187,7 +187,7 @@ class _Stage:
 
 @contextmanager
 def shown(total: int) -> Iterator[Display]:
-    """Yield the display that fits the notebook, or standard error, for `total` trials."""
+    """Yield a display for `total` trials that fits the terminal, the notebook or standard error."""
     if _in_notebook():
         yield Cell(total)
     elif sys.stderr.isatty():

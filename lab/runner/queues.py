@@ -1,4 +1,4 @@
-"""Report before a trial that the kernel lacks a queue in the network, with the line that requested the queue."""
+"""Report before a trial if the kernel lacks a queue in the network, with the line that requested the queue."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Blame = Callable[[str], Problem]  # turns a message into a problem of the file 
 def check(kernel: Kernel, network: Network, topology: Topology, blame: _Blame | None = None) -> None:
     """Raise MachineError, with file and line, if the kernel is known to lack a queue in the network.
 
-    `blame` is for a queue that does not come from the topology.
+    `blame` creates the error for a queue that does not come from the topology.
     """
     own = {link.name: link for link in topology.network.links}
     for link in network.links:

@@ -25,7 +25,7 @@ class CannotRepeat(MachineError):
 
 
 def repeatable(trial: Trial) -> bool:
-    """Return whether another run must give the same bytes, which holds only in virtual time."""
+    """Return whether a rerun must give the same bytes, which is true only in virtual time."""
     return trial.clock == "virtual"
 
 
@@ -40,10 +40,10 @@ def repeat(
 ) -> dict[str, Record | LabError]:
     """Rerun `repeatable` trials. Return, by address, the new records in a store at `scratch`, or the errors.
 
-    First, every byte of their kernels and userlands is compared with the hashes; a userland is not read again if the
-    file system shows no change since the last read. `given` kernels take precedence over those installed here. C
-    sources are compiled before any trial runs. Compilation is confined, unless the machine does not support this and
-    the user does `trust` the sources. Raises RecordError.
+    First, the function compares every byte of their kernels and userlands with the hashes; a userland is not read again
+    if the file system shows no change since the last read. `given` kernels take precedence over kernels that are
+    installed here. C sources are compiled before any trial runs. Compilation is confined, unless the machine does not
+    support this and the user does `trust` the sources. Raises RecordError.
     """
     kernels = {kernel.id: kernel for kernel in (*installed_kernels(), *given)}
     userlands = cache(_userland)
@@ -89,7 +89,7 @@ def _check(record: Record, kernels: dict[str, Kernel], userlands: Callable[[str]
 
 
 def _userland(ident: str) -> str:
-    """Return why nothing can run in this userland, or "" if it is present and intact."""
+    """Return the reason why nothing can run in this userland, or "" if the userland is present and intact."""
     found = load(ident)
     if found is None:
         ours = [name for name in NAMES if locked(name).id == ident]
@@ -101,7 +101,7 @@ def _userland(ident: str) -> str:
 
 
 def other_tools(trial: Trial) -> tuple[str, ...]:
-    """Return the names of the tools with a different version here, including the lab's own code.
+    """Return the names of the tools whose version here differs from the trial's version, including the lab's code.
 
     Raises MachineError.
     """

@@ -30,7 +30,7 @@ class Progress(Protocol):
         """Note that `trial` has started on a core."""
 
     def ended(self, trial: Trial, outcome: Record | LabError, stored: bool) -> None:
-        """Note that `trial` has its outcome. `stored` means that it was already in the store."""
+        """Note that `trial` has ended. `stored` means that its record was already in the store."""
 
 
 class Crew(Protocol):
@@ -43,21 +43,21 @@ class Crew(Protocol):
 
 
 def at_once(jobs: int | None) -> None:
-    """Check the number of trials that run in parallel. Raises InputError if it is less than one."""
+    """Check the number of trials that run in parallel. Raises InputError if the number is less than one."""
     if jobs is not None and jobs < 1:
         raise InputError(f"jobs {jobs}: use 1 or more")
 
 
 @dataclass(frozen=True)
 class Runner:
-    """Runs trials, each on the kernel in `kernels` that it names, and puts their records into `store`.
+    """Runs each trial on the kernel in `kernels` that it names, and puts the records into `store`.
 
-    `jobs` virtual-time trials run in parallel, or `crew` runs those that may run elsewhere. Real-time trials run here,
-    one at a time, after the virtual-time trials. Their repeats are interleaved in shuffled blocks, so that drift
-    affects all arms equally. Together, they are a batch; each record stores the batch's name and the order in
-    host.json. With `together`, all real-time trials run again and replace their records, unless all records belong to
-    one batch, because the machine's other work varies over time. Trials that produce the same bytes run once, and share
-    the outputs.
+    `jobs` virtual-time trials run in parallel, or `crew` runs the trials that may run elsewhere. Real-time trials run
+    here, one at a time, after the virtual-time trials. Their repeats are interleaved in shuffled blocks, so that drift
+    affects all arms equally. These trials form a batch. Each record stores the batch's name and the order in host.json.
+    With `together`, all real-time trials run again and replace their records, unless all records belong to one batch,
+    because the load on the machine varies over time. Of trials that produce the same bytes, only one runs, and the
+    others share its outputs.
 
     `before` is called with each trial that runs here, before the trial starts. `meanwhile` is called while a
     virtual-time guest runs; nothing may run alongside a real-time guest. Neither function should raise an error. Raises
@@ -100,9 +100,7 @@ class Runner:
         return outcomes
 
     def _shared(self, outcome: Record | LabError, trial: Trial) -> Record | LabError:
-        """Return the outcome of a run as the outcome of `trial`, which may have a different name from the trial that
-        ran.
-        """
+        """Return the outcome of a run as the outcome of `trial`, which may have other names than the trial that ran."""
         if isinstance(outcome, LabError) or outcome.address == trial.address:
             return outcome
         try:
@@ -111,7 +109,7 @@ class Runner:
             return error
 
     def _divided(self, trials: Sequence[Trial], again: Collection[str]) -> Iterator[tuple[Crew, Sequence[Trial]]]:
-        """Yield each crew with its trials, in order. Trials at the addresses `again` have old records."""
+        """Yield each crew with its trials, in running order. Trials at the addresses in `again` have old records."""
         away: list[Trial] = []
         here: list[Trial] = []
         real: list[Trial] = []
@@ -209,7 +207,7 @@ def travels(trial: Trial) -> bool:
 def alike(trials: Iterable[Trial]) -> tuple[tuple[Trial, ...], ...]:
     """Return groups of trials that produce the same bytes, in the order of their first trials.
 
-    Each real-time trial is alone in its group.
+    Each real-time trial forms its own group.
     """
     groups: dict[str, list[Trial]] = {}
     for trial in trials:
@@ -229,7 +227,7 @@ def _interleaved(trials: Sequence[Trial], batch: str) -> list[Trial]:
 
 
 class _Guests:
-    """Keeps the running guests, so that another thread can end all of them."""
+    """Holds the running guests, so that another thread can end all of them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,5 +1,6 @@
-"""Find the versions of all programs that touch a trial's packets, except the kernel. The versions are part of the
-trial's address.
+"""Find the versions of all programs that affect a trial's packets, except the kernel.
+
+The versions are part of the trial's address.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ def sealed(tools: Iterable[str], userland: Userland) -> dict[str, str]:
 
 
 def differing(wanted: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names of the `wanted` tools with a different version here, including the lab's own code.
+    """Return the names of the tools whose version on this machine differs from `wanted`, including the lab's own code.
 
-    Programs that the experiment chose are hashed and not run, because a trial may come from an untrusted source.
+    Programs that the experiment chose are hashed and not executed, because a trial may come from an untrusted source.
     Programs that the lab built have an id, which `repeat` checks. Raises ToolMissing.
     """
     chosen = {name for name, version in wanted.items() if version.startswith(_HASHED)}
@@ -100,9 +101,7 @@ def _hash_of(name: str) -> str:
 
 @cache
 def own_code(root: Path = PACKAGE) -> str:
-    """Return a hash of the lab's code in `root` that a guest runs. The hash covers each file's meaning, not its
-    comments.
-    """
+    """Return a hash of the lab's code in `root` that a guest runs. The hash ignores comments."""
     return fingerprint({str(file.relative_to(root)): file.read_bytes() for file in sources(root)})[:16]
 
 

@@ -1,7 +1,6 @@
 """Build the kernel variants that claims need while trials run, in a separate process with the lowest priority.
 
-The builder is a process so that it can be ended from outside, as Ctrl-C ends a build, without leaving unfinished files
-behind.
+The builder is a process so that the lab can end it, as Ctrl-C ends a build, without leaving unfinished files behind.
 """
 
 from __future__ import annotations
@@ -34,8 +33,8 @@ def beside(experiments: Sequence[LoadedExperiment], kernel: Kernel, trust: bool 
     """Yield a builder for the missing variants of `kernel` that the claims need, while other work continues here.
 
     Yield None if no variant is missing. A separate process builds the variants, one after another, with the lowest
-    priority. The end of this context also ends the build and removes unfinished files. `trust` is as for
-    `builder.build`.
+    priority. When this context ends, the build also ends, and unfinished files are removed. `trust` has the same
+    meaning as in `builder.build`.
     """
     named = dict.fromkeys(case.kernel for each in experiments for case in each.cases() if case.kernel)
     lacking = [wanted for wanted in named if not _built(kernel, wanted)]
@@ -111,7 +110,7 @@ class Variants:
             raise self._failed
 
     def _wait(self) -> None:
-        """Return when one more kernel is ready, or no more will be. Standard error shows the progress."""
+        """Wait until one more kernel is ready, or no kernel is left to build. Standard error shows the progress."""
         lacking = len(self._lacking)
         with shown() as progress:
             self._resume(progress)
@@ -119,14 +118,14 @@ class Variants:
                 self._hear(progress)
 
     def _resume(self, progress: Progress) -> None:
-        """Show the present state, which another display has shown until now."""
+        """Show the current state, which another display has shown so far."""
         if self._stage:
             progress.say(self._stage)
         if self._steps[0]:
             progress.step(*self._steps)
 
     def _hear(self, progress: Progress) -> None:
-        """Receive the builder's next message, and show it."""
+        """Receive and show the builder's next message."""
         try:
             kind, *what = self._said.recv()
         except EOFError:
@@ -169,7 +168,7 @@ class _Told:
 
 
 def _build(to: Connection, name: str, lacking: Sequence[ResolvedVariant], trust: bool) -> None:
-    """Build variants of a series, and send a message when one is ready."""
+    """Build variants of a series, and send a message when a variant is ready."""
     _go_last()
     try:
         for wanted in lacking:
@@ -180,9 +179,7 @@ def _build(to: Connection, name: str, lacking: Sequence[ResolvedVariant], trust:
 
 
 def _go_last() -> None:
-    """Give all other processes priority in this session and, if the host's kernel groups by session, in other
-    sessions.
-    """
+    """Give priority to all other processes, even if the host's kernel groups processes by session."""
     os.setsid()
     os.nice(LAST)
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Find which links form a subnet, and assign all IP and MAC addresses in it."""
+"""Find the links of each subnet, and assign all IP and MAC addresses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MTU = Size(1500)  # IEEE 802.3's largest payload
 
 @dataclass(frozen=True)
 class Subnet:
-    """Holds the links that switches join into one subnet, or a single link."""
+    """Holds a subnet: the links that switches join, or a single link."""
 
     links: tuple[str, ...]
     members: tuple[End, ...]  # the ends on hosts and routers
@@ -42,7 +42,7 @@ def subnets(topology: TopologyPart) -> tuple[Subnet, ...]:
     """Return the addressed subnets in the order of their first links.
 
     The first subnet has 10.0.1.0/24 and fd00:1::/64, the second 10.0.2.0/24 and fd00:2::/64, and so on. An address in
-    the file decides the prefix of its subnet. Raises Mistakes if addresses or MTUs do not fit.
+    the topology file decides the prefix of its subnet. Raises Mistakes if addresses or MTUs do not fit.
     """
     found = tuple(_subnet(topology, links) for links in _joined(topology))
     mistakes = [mistake for subnet in found for mistake in _switched(topology, subnet)]

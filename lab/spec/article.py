@@ -49,7 +49,7 @@ def _commits(read: Document) -> Iterator[Commit]:
 
 
 def _mistakes_in_commits(read: Document, claims: Sequence[str]) -> Iterator[Problem]:
-    """Yield the mistakes in the commits: not a list, wrong keys, not a hash, not a version, unknown claims."""
+    """Yield the mistakes in the commits: not a list, wrong keys, not a hash, not a version, or unknown claims."""
     commits = read.data.get("commits", [])
     if not isinstance(commits, list) or not all(isinstance(each, dict) for each in commits):
         yield read.problem(("commits",), "commits: should be a list of mappings")
@@ -70,7 +70,7 @@ def _mistakes_in_commits(read: Document, claims: Sequence[str]) -> Iterator[Prob
 
 
 def _mistakes_in_story(read: Document, known: Sequence[str]) -> Iterator[Problem]:
-    """Yield the mistakes in the claim order: not a mapping, unknown claims, names that are not text."""
+    """Yield the mistakes in the claim order: not a mapping, unknown claims, or names that are not text."""
     story = read.data.get("story", {})
     if not isinstance(story, dict):
         yield read.problem(("story",), "story: should be a mapping of claims to short names")

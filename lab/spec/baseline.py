@@ -1,7 +1,7 @@
 """Pin the sysctls that every experiment starts from, so that no result depends on the machine.
 
-They work like packetdrill's sysctls: a topology, an arm or a host can override them. The lab sets them before a
-namespace has interfaces, so that every interface starts with the `default` values.
+As in packetdrill, these sysctls are only defaults: a topology, an arm or a host can override them. The lab sets them
+before a namespace has interfaces, so that every interface starts with the `default` values.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Define a case: one arm at one point of the sweep, with everything needed to run and judge it."""
+"""Define a case: one arm at one point of the sweep, with all data that is needed to run and judge the case."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Grade an explanation that an arm gives, depending on whether anything was fitted or assumed.
+"""Grade an arm's explanation, depending on whether any parameter was fitted or any fact was assumed.
 
-An arm with a cause is a witness and does not count for the verdict. The figure of a witness must agree with the
-article's figure. Because agreement alone does not prove the cause, the inputs decide the grade.
+An arm with an explanation is a witness and does not affect the verdict. The figure of a witness must agree with the
+article's figure. Because agreement alone does not prove the explanation, the inputs decide the grade.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from lab.guest.typed import Declared
 
 @dataclass(frozen=True)
 class Demonstrated(Declared):
-    """Explains with nothing fitted: the arm changes what the sentence names, and then gives the article's figure."""
+    """Explains without fitted parameters: the arm makes the change in the sentence, and gives the article's figure."""
 
     says: str
     grade: ClassVar[str] = "demonstrated"
@@ -28,10 +28,10 @@ class Demonstrated(Declared):
 
 @dataclass(frozen=True)
 class Consistent(Declared):
-    """Explains with a parameter fitted to one of the article's figures, or an assumption about its machines.
+    """Explains with a parameter fitted to one of the article's figures, or an assumption about the article's machines.
 
     `between` names two arms. Use it if no arm can give the article's figure exactly: the article's figure must then be
-    between the figures of these two.
+    between the figures of these two arms.
     """
 
     says: str
@@ -58,7 +58,7 @@ class Consistent(Declared):
 
 @dataclass(frozen=True)
 class Refutes(Declared):
-    """Refutes another explanation with nothing fitted: if it held, the arm would give the figure, but it does not."""
+    """Refutes an explanation without fitted parameters: under it, the arm would give the figure, but does not."""
 
     says: str
     grade: ClassVar[str] = "refutes"

@@ -47,7 +47,7 @@ def _why(network: Network, workload: Traffic, drawn: Drawn | None) -> str:
 
 
 def _drops_its_tail(network: Network) -> bool:
-    """Return whether the slowest link uses tail drop, because it has a FIFO or no queue of its own."""
+    """Return whether the slowest link uses tail drop, because it has a FIFO or no separate queue."""
     slowest = min((way for way in _ways(network) if way.rate), key=_rate, default=None)
     return slowest is not None and (slowest.queue is None or slowest.queue.kind in _TAIL_DROP)
 

@@ -21,7 +21,7 @@ class UnknownName(LookupError):
 class Changes(Declared):
     """Holds changes with the keys of a topology file. A quantity is a text or a `Quantity`; None means "not set".
 
-    A change to a setting that many parts share overrides each part's own setting.
+    A change to a shared setting also overrides the setting of each part that shares it.
     """
 
     # {link: {field: value}}, with `forward`, `back` and `ends` as in the file
@@ -60,7 +60,10 @@ def _known(what: str, name: str, among: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without(part: Any, keys: Fields) -> Any:
-    """Return the part without these keys. A part that is not a mapping stays: the topology's check reports it."""
+    """Return the part without these keys.
+
+    A part that is not a mapping is returned as is, because the topology's check reports it.
+    """
     return {key: value for key, value in part.items() if key not in keys} if isinstance(part, Mapping) else part
 
 

@@ -99,9 +99,7 @@ def waits_outside(found: dict[str, Any]) -> bool:
 
 
 def with_queue(found: dict[str, Any], limit: int) -> dict[str, Any]:
-    """Return `found` with a FIFO added if frames wait before the wire, because its rate may change before they
-    leave.
-    """
+    """Return `found`, with a FIFO added if frames wait before the wire because the wire's rate may change meanwhile."""
     if "queue" not in found and waits_outside(found):
         return {**found, "queue": Queue("pfifo", (("limit", limit),))}
     return found

@@ -12,7 +12,7 @@ from lab.units import Value
 
 @dataclass(frozen=True)
 class Reported(Declared):
-    """Holds a figure that the article prints, and the words around it, so that a reader can find it in the article."""
+    """Holds a figure that the article prints, with the words around it, so that a reader can find the passage."""
 
     figure: Figure
     quote: str
@@ -32,13 +32,13 @@ class Reported(Declared):
 
     @property
     def source(self) -> str:
-        """The figure's source, for a reader: the quotation."""
+        """The source of the figure, for a reader: the quotation."""
         return f"“{self.quote}”"
 
 
 @dataclass(frozen=True)
 class Implied(Declared):
-    """Holds a figure that the article does not print, and how it follows from the text."""
+    """Holds a figure that the article does not print, and its derivation from the text."""
 
     figure: Figure
     how: str
@@ -58,7 +58,7 @@ class Implied(Declared):
 
     @property
     def source(self) -> str:
-        """The figure's source, for a reader: how it follows from the text."""
+        """The source of the figure, for a reader: the derivation from the text."""
         return self.how
 
 
@@ -80,8 +80,9 @@ class Untestable(Declared):
 
 @dataclass(frozen=True)
 class ModelMiss(Declared):
-    """Names an arm whose prediction is known to miss its accuracy, and the reason. It is to the model what `expect` is
-    to the verdict: a run is as expected if these predictions miss, and no others.
+    """Names an arm whose prediction is known to miss its accuracy, and the reason.
+
+    Known misses work like `expect` for verdicts: a run is as expected if exactly these predictions miss.
     """
 
     arm: str

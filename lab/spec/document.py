@@ -21,14 +21,14 @@ REPEATED = 10_000
 
 @dataclass(frozen=True)
 class Document:
-    """Holds the mapping in a file, and the line of each place in it."""
+    """Holds the mapping from a file, and the line number of each key and element."""
 
     path: Path
     data: Mapping[str, Any]
     lines: Mapping[Place, int]  # from 1
 
     def line(self, place: Place) -> int:
-        """Return the line of `place`, or of the nearest part that contains it."""
+        """Return the line number of `place`, or of the nearest part that contains it."""
         while place not in self.lines and place:
             place = place[:-1]
         return self.lines.get(place, 1)
@@ -39,7 +39,10 @@ class Document:
 
 
 def read(path: Path) -> Document:
-    """Return the document in `path`. Raises SpecError if it is unreadable, not a YAML mapping, or repeats a key."""
+    """Return the document in `path`.
+
+    Raises SpecError if the file is unreadable, is not a YAML mapping, or repeats a key.
+    """
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

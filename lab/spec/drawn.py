@@ -1,8 +1,7 @@
 """Let each seed vary the declared network by a few per cent, so that no figure depends on a single phase.
 
-On a deterministic wire with tail drop and frames of one size, a hundredth of a millisecond of round-trip time decides
-which flow's frames are dropped. Source: Floyd and Jacobson (1992), "On Traffic Phase Effects in Packet-Switched
-Gateways".
+On a deterministic wire with tail drop and equal frame sizes, a difference of 0.01 ms in round-trip time decides which
+flow's frames are dropped. Source: Floyd and Jacobson (1992), "On Traffic Phase Effects in Packet-Switched Gateways".
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _Share = Annotated[float, Meta(ge=0, le=0.2)]
 
 @dataclass(frozen=True)
 class Drawn(Declared):
-    """Declares how far each seed's network may differ from the declared one, as shares of the declared values.
+    """Declares the largest difference between a seed's network and the declared one, as shares of declared values.
 
     Each link has its own draw, which both directions share. The trial records the resulting network.
     Raises ValueError if all shares are zero.

@@ -31,7 +31,7 @@ class SpecError(InputError):
 
 
 def display(path: Path) -> str:
-    """Return `path` relative to the current directory if it is inside, else the absolute path."""
+    """Return `path` relative to the current directory if the path is inside, else the absolute path."""
     path = path.absolute()
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 

@@ -84,7 +84,7 @@ class Variant(Declared):
 class Arm(Changes):
     """Describes one variant of the experiment: its changes to the topology, and the claim's figure for it.
 
-    The fields from `workload` on take the experiment's value if they are None.
+    The fields from `workload` on default to the experiment's values.
     """
 
     name: str
@@ -132,7 +132,7 @@ class Point(Changes):
 
     @property
     def label(self) -> str:
-        """The value as written in the experiment, which names the point."""
+        """The value as written in the experiment. The value names the point."""
         return str(self.value)
 
 
@@ -160,9 +160,9 @@ class Sweep(Declared):
 class Experiment(Changes):
     """Declares a claim in a form that trials can test. Every arm runs at every point of the sweep.
 
-    The experiment's own changes to the topology hold for every arm. Raises ValueError if there is no arm, two arms
-    share a name, an arm is relative to a missing arm, no arm that counts has a claimed figure, only some of these arms
-    name their part of the sentence, the expected verdict is impossible, or a known miss names a missing arm.
+    The experiment's own changes to the topology apply to every arm. Raises ValueError if there is no arm, two arms
+    share a name, an arm is relative to a missing arm, no arm except witnesses has a claimed figure, only some of these
+    arms name their part of the sentence, the expected verdict is impossible, or a known miss names a missing arm.
     """
 
     # a file of topologies/, a path from the experiment's own folder, or Mininet's Topo class (or a function making one)
@@ -253,7 +253,7 @@ class Experiment(Changes):
         return self.sweep.axis if self.sweep else ""
 
     def claimed(self, arm: Arm, point: Point | None) -> Claimed | None:
-        """Return the claim's figure: the arm's for that point, else the point's, else the arm's, else None."""
+        """Return the claim's figure: the arm's figure for the point, else the point's, else the arm's, else None."""
         if isinstance(arm.claimed, Mapping):
             return arm.claimed.get(point.value) if point else None
         return arm.claimed if point is None or point.claimed is None else point.claimed

@@ -1,6 +1,6 @@
 """Find topologies and experiments: first in the current directory, then in the lab, then in packs.
 
-A topology has the name of its file. An experiment's id is article/claim: the names of its folder and its file.
+A topology is named after its file. An experiment's id is article/claim: the names of its folder and its file.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 
 def topology(name: str) -> Topology:
-    """Return the topology with that name or file: YAML, or Mininet's Python (FILE.py or FILE.py:ENTRY).
+    """Return the topology with this name or file. A file is YAML, or Mininet's Python (FILE.py or FILE.py:ENTRY).
 
-    Raises InputError if there is none, and SpecError for mistakes in it.
+    Raises InputError if there is no such topology, and SpecError for mistakes in the file.
     """
     if found := _in_file(name, Path()):
         return found
@@ -75,7 +75,7 @@ def topology(name: str) -> Topology:
 
 
 def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
-    """Return the experiments that `selectors` name. Default: all except those of packs.
+    """Return the experiments that `selectors` name. Default: all experiments except those in packs.
 
     A selector is an id, an article, a FILE.py, a pack, or any pack folder. Each experiment appears once, in the order
     of the selectors. Raises InputError for an unknown selector, and SpecError for mistakes in files.

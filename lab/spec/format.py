@@ -180,7 +180,7 @@ LimitText = Annotated[
 
 
 class Part(BaseModel):
-    """Checks a mapping of the file. It accepts only known keys and exact types, and is immutable."""
+    """Checks a mapping of the file. A part accepts only known keys and exact types, and is immutable."""
 
     # Build a validator on first use only: most parts are only used as fields of a larger part.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
@@ -377,7 +377,7 @@ class LinkPart(DirectionPart):
 
 
 class TopologyPart(Part):
-    """A topology: hosts, routers, switches and the links between them. The file's name is its name."""
+    """A topology: hosts, routers, switches and the links between them. The topology is named after the file."""
 
     about: Annotated[str, Field(min_length=1)]
     """One sentence that describes the topology."""

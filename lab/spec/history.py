@@ -1,8 +1,7 @@
-"""Read history.yaml, the history of an article's claims: every later change of what counts, with the date and the
-reason.
+"""Read history.yaml, which lists later changes to an article's registered claims, with the dates and the reasons.
 
-What counts is frozen with the article. A person who changes a reading, a figure, a metric or a tolerance later may
-have seen a measurement, so the page shows the change next to the verdict.
+The claims are frozen with the article. A person who changes a reading, a figure, a metric or a tolerance later may have
+seen measurements, so the page shows the change next to the verdict.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ class Move:
 
 @dataclass(frozen=True)
 class Entry:
-    """Describes one change of what counts in a claim."""
+    """Describes one change to a registered claim."""
 
     date: str
     change: str
@@ -39,8 +38,9 @@ class Entry:
 
 
 def load(folder: Path) -> Mapping[str, tuple[Entry, ...]]:
-    """Return the changes of each claim, the earliest first, or {} if there is no file. Raises SpecError for mistakes in
-    it.
+    """Return the changes of each claim, the earliest first, or {} if there is no file.
+
+    Raises SpecError for mistakes in the file.
     """
     path = folder / FILE
     if not path.exists():

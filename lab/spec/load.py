@@ -47,9 +47,9 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
 
 
 def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
-    """Return the SHA-256 of the file's meaning, and of the bytes of every patch and fragment that it names.
+    """Return the SHA-256 of the file's code, and of the bytes of every patch and fragment that the file names.
 
-    The docstring states the claim. Like a comment, it cannot affect a packet, so the digest leaves it out. Raises
+    The docstring states the claim. Like a comment, the docstring cannot affect a packet, so the digest omits it. Raises
     SpecError if a file cannot be read.
     """
     with python.blamed(path):

@@ -1,4 +1,4 @@
-"""Represent an experiment file as it was read, and derive its cases."""
+"""Represent a loaded experiment file, and derive its cases."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Article:
 
 @dataclass(frozen=True)
 class LoadedExperiment:
-    """Holds an experiment file as it was read."""
+    """Holds a loaded experiment file."""
 
     id: str  # article/claim
     article: Article
@@ -69,7 +69,10 @@ class LoadedExperiment:
 
     @property
     def history(self) -> tuple[Entry, ...]:
-        """Later changes of what counts, read from the history file on each use. Raises SpecError for mistakes in it."""
+        """Later changes to the registered claim, read from the history file on each use.
+
+        Raises SpecError for mistakes in the file.
+        """
         return history.load(self.path.parent).get(self.path.stem, ())
 
     def cases(self) -> tuple[Case, ...]:
@@ -178,7 +181,7 @@ class LoadedExperiment:
 
 
 def _alone(workload: Traffic) -> Iterator[Traffic]:
-    """Yield the parts of a workload, or the workload itself if it has none."""
+    """Yield the parts of a workload, or the workload itself if it has no parts."""
     parts = workload.parts()
     yield from (part.workload for part in parts) if parts else (workload,)
 

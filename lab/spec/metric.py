@@ -1,4 +1,4 @@
-"""Declare metrics: each has a name, a unit, a sentence, and the arguments that it was created with."""
+"""Declare metrics. Each metric has a name, a unit, a describing sentence, and the arguments of its creation."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class DeclaredMetric:
     """Measures one figure of a record. Call it with the record.
 
     The unit is "" if an argument or the record decides it. `given` holds the arguments by name. `by` is the statistic
-    over several trials. The mean of minima, maxima or quantiles is not normally distributed, so metrics of these use
-    the median. A metric that is 1 if something happens, and 0 otherwise, is an event: its figure is the share of trials
-    with the event.
+    over several trials. The mean of minima, maxima or quantiles is not normally distributed, so such metrics use the
+    median. A metric that is 1 if an event happens, and 0 otherwise, is an event metric: its figure is the share of
+    trials with the event.
     """
 
     name: str
@@ -50,7 +50,7 @@ class DeclaredMetric:
 
     @property
     def innermost(self) -> DeclaredMetric:
-        """Return the metric that this one applies to a part of a record (`of_flow` does that), else this metric."""
+        """Return the metric that this one applies to part of a record (as `of_flow` does), else this metric itself."""
         found = self.given.get("metric")
         return described(found).innermost if found else self
 
@@ -65,14 +65,14 @@ class DeclaredMetric:
         return self.measure if isinstance(self.measure, OverTime) else None
 
     def cut_by(self, steady: Steady) -> DeclaredMetric:
-        """Return the metric over the long run, if it is a mean over time without start and end; else this metric."""
+        """Return the metric over the long run if it is a mean over time without start and end, else this metric."""
         over = self.over_time
         if over is None or over.is_timed:
             return self
         return replace(self, measure=over.cut_by(steady), given={**self.given, "steady": str(steady)})
 
     def plain(self) -> dict[str, Any]:
-        """Return the plain arguments by name, including those of the inner metric, for a register."""
+        """Return the plain arguments by name, including the inner metric's arguments, for a register."""
         own = {key: value for key, value in self.given.items() if isinstance(value, _PLAIN)}
         if self.over_time:
             own = {key: value for key, value in own.items() if value is not None}
@@ -80,7 +80,7 @@ class DeclaredMetric:
         return dict(sorted(((inner.plain() if inner is not self else {}) | own).items()))
 
     def call(self) -> str:
-        """Return the call that creates the metric, as code, with the plain arguments that are not None."""
+        """Return the Python call that creates the metric, with all plain arguments that are not None."""
         values = ", ".join(f"{key}={value!r}" for key, value in self.plain().items() if value is not None)
         return f"{self.name}({values})"
 
@@ -88,9 +88,10 @@ class DeclaredMetric:
 def measures(
     unit: str = "", by: Statistic | _Decides = "mean"
 ) -> Callable[[Callable[_P, Measure]], Callable[_P, DeclaredMetric]]:
-    """Return a decorator for a function that creates a metric. It sets the unit and the statistic over several trials.
+    """Return a decorator for a function that creates a metric.
 
-    The arguments may decide the statistic. The decorated function raises FieldError for a wrong argument.
+    The decorator sets the unit and the statistic over several trials. The arguments may decide the statistic. The
+    decorated function raises FieldError for a wrong argument.
     """
 
     def declare(make: Callable[_P, Measure]) -> Callable[_P, DeclaredMetric]:

@@ -69,7 +69,7 @@ def _keys(place: Place) -> tuple[str, ...]:
 
 
 def _within(kind: Any, step: str) -> Any:
-    """Return the type of the part at `step` of a value of type `kind`, or None if it has no such part."""
+    """Return the type of the part at `step` in a value of type `kind`, or None if there is no such part."""
     if _is_part(kind):
         return _given(kind.model_fields[step].annotation) if step in kind.model_fields else None
     if get_origin(kind) is dict:

@@ -1,8 +1,8 @@
-"""Declare what kind of prediction a function makes: a law, a replay, a simulation or a definition.
+"""Declare the kind of a prediction: a law, a replay, a simulation or a definition.
 
 A *law* is a closed form from a textbook or an RFC. A *replay* is a closed form with a kernel's own constants or
-rounding, so it describes what that kernel is written to do. A *simulation* replays a kernel's rules event by event, and
-names the law for the same figure. A replay or a simulation agrees with the kernel only as far as it copies the kernel.
+rounding, so it describes the intended behaviour of that kernel. A *simulation* replays a kernel's rules event by event,
+and names the law for the same figure. A replay or a simulation agrees with the kernel only where it copies the kernel.
 A *definition* cannot fail, because the metric counts with the same rule. A function without a declaration is also a
 prediction, but its kind is unknown.
 """
@@ -22,7 +22,7 @@ Kind = Literal["law", "replay", "simulation", "definition", "undeclared"]
 
 @dataclass(frozen=True, repr=False)
 class Prediction:
-    """Computes a figure, and describes the figure's basis. Call it like the function that it wraps."""
+    """Computes a figure, and describes the figure's basis. Call a prediction like the function that it wraps."""
 
     function: Predictor
     kind: Kind
@@ -51,7 +51,7 @@ class Prediction:
 
     @property
     def name(self) -> str:
-        """Return the function's name, or its type's if it has none."""
+        """Return the function's name, or the name of its type if the function has no name."""
         return str(getattr(self.function, "__name__", type(self.function).__name__))
 
     @property
@@ -68,8 +68,9 @@ class Prediction:
                 return "a function that declares neither formula nor source"
 
     def plain(self) -> dict[str, str | None]:
-        """Return the prediction as plain data for JSON. Fields that its kind does not have are None, and its law is a
-        name.
+        """Return the prediction as plain data for JSON.
+
+        Fields that do not apply to its kind are None, and its law is a name.
         """
         said = {"formula": self.formula, "source": self.source, "because": self.because}
         law = self.law.name if self.law else None
@@ -89,7 +90,7 @@ def replay(*, formula: str, source: str) -> Callable[[Predictor], Prediction]:
 def simulation(*, of: str, law: Prediction | None = None, no_law: str = "") -> Callable[[Predictor], Prediction]:
     """Return a decorator that declares a replay of a kernel's rules, and the law for the same figure.
 
-    Raises ValueError unless it gets either a law or the reason why there is none.
+    Raises ValueError unless the arguments contain either a law or the reason why there is no law.
     """
     if (law is None) is not bool(no_law):
         raise ValueError("a simulation needs the law for its figure, or the reason why there is none (no_law)")
@@ -97,7 +98,7 @@ def simulation(*, of: str, law: Prediction | None = None, no_law: str = "") -> C
 
 
 def definition(*, because: str) -> Callable[[Predictor], Prediction]:
-    """Return a decorator that declares a figure that is true by definition, and why."""
+    """Return a decorator that declares a figure that is true by definition, and the reason."""
     return lambda function: Prediction(function, "definition", because=because)
 
 

@@ -23,10 +23,10 @@ INSTALL = {"mininet": "`sudo apt-get install mininet` installs it, as does `make
 
 
 def run(source: bytes, path: Path) -> ModuleType:
-    """Run `source` and return its module. Compiling `source` directly runs exactly the hashed text, and writes no
-    bytecode.
+    """Run `source` and return its module.
 
-    Raises SpecError for any exception of the source.
+    Compiling `source` directly ensures that exactly the hashed text runs, and that no bytecode is written. Raises
+    SpecError for any exception of the source.
     """
     make_importable()
     module = ModuleType(path.stem)
@@ -52,7 +52,7 @@ def blamed(path: Path) -> Iterator[None]:
 
 
 def line_of(path: Path, name: str, keyword: str) -> int:
-    """Return the line of the first argument `keyword` of a call of `name`, else the line of the first call, else 1."""
+    """Return the line number of the first argument `keyword` in a call of `name`, else of the first call, else 1."""
     calls = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)]
     called = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == name]
     given = [each.value.lineno for node in called for each in node.keywords if each.arg == keyword]
@@ -92,7 +92,7 @@ def _place(trace: TracebackType | None, path: Path) -> tuple[FrameType | None, i
 
 
 def _message(error: BaseException, call: _Call) -> str:
-    """Return a message with the mistake, and with what the user probably meant."""
+    """Return a message with the mistake, and a suggestion for the intended name."""
     text = str(error)
     if isinstance(error, ValueError):
         return text

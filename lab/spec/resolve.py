@@ -1,4 +1,4 @@
-"""Resolve a topology file to a `Network` in which everything is decided."""
+"""Resolve a topology file to a `Network` in which every address, rate and limit is set."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ UNLIMITED = 1_000_000  # frames; a link without a rate never queues, but may hav
 
 
 def ample_limit(rate: Rate | None, delay: Duration, jitter: Duration, mtu: Size) -> int:
-    """Return how many frames a wire must hold so that a single flow loses none.
+    """Return the number of frames that a wire must hold so that a single flow loses no frames.
 
-    netem counts queued frames and frames in flight together. The frames in flight are rate x (delay + jitter) of the
-    smallest frames. The queued frames are one window as large as the baseline's receive buffer, in full frames: a path
-    has no back-pressure on its sender, so with a short delay, a single flow puts its whole window into the queue. That
-    is 4195 frames of 1500 B, or 52 ms at 1 Gbit/s but 5 s at 10 Mbit/s. Only frames that are present take memory.
+    netem counts queued frames and frames in flight together. The frames in flight fill rate x (delay + jitter) with
+    frames of the smallest size. The queued frames hold one window as large as the baseline's receive buffer, in full
+    frames: a path has no back-pressure on its sender, so with a short delay, a single flow puts its whole window into
+    the queue. Such a window has 4195 frames of 1500 B, which is 52 ms at 1 Gbit/s but 5 s at 10 Mbit/s. Only frames
+    that are present use memory.
     """
     return _in_flight(rate, delay, jitter) + _window(mtu) if rate else UNLIMITED
 
 
 def usual_limit(rate: Rate | None, delay: Duration, jitter: Duration, mtu: Size) -> int:
-    """Return the number of frames that a wire holds if the topology has no limit: those in flight, plus
-    `usual_queue`.
-    """
+    """Return the number of frames that a wire holds by default: the frames in flight, plus `usual_queue`."""
     return _in_flight(rate, delay, jitter) + usual_queue(rate, mtu) if rate else UNLIMITED
 
 
 def usual_queue(rate: Rate, mtu: Size) -> int:
-    """Return how many full frames can queue if the topology has no limit: `USUAL_QUEUE` at the link's rate.
+    """Return the number of full frames that can queue by default: `USUAL_QUEUE` at the link's rate.
 
     The minimum is `FEWEST`, two initial windows of RFC 6928. The maximum is one receive window (`ample_limit`).
     """

@@ -23,7 +23,10 @@ class Routing:
     interfaces: Mapping[End, str]  # the interface of every end
 
     def of(self, node: str) -> tuple[Route, ...]:
-        """Return the routes of `node`. Ties go to the subnet and the router that the file names first."""
+        """Return the routes of `node`.
+
+        If two routes are equally short, the subnet and router that the file names first win.
+        """
         both = (chain(self._local(node, version), self._remote(node, version)) for version in (4, 6))
         return tuple(chain.from_iterable(both))
 
@@ -78,7 +81,7 @@ class Routing:
         }
 
     def _metrics(self, end: End) -> tuple[Size | None, Size | None]:
-        """Return (mtu, advmss) for routes over that end.
+        """Return (mtu, advmss) for routes over this end.
 
         A device accepts only frames up to its own MTU (a veth drops longer frames). So the sender of the direction
         with the smaller MTU keeps the larger MTU on its device, and its routes carry the smaller MTU.

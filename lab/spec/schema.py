@@ -1,8 +1,8 @@
-"""Generate the JSON schema of topology files, with a sentence about every key.
+"""Generate the JSON schema of topology files, with a description of every key.
 
-The sentences are the docstrings under the keys in format.py. This module reads them, so that pydantic need not do so
-when it creates the classes. Reading the source would take a tenth of `lab`'s start-up time, and only an editor needs
-the sentences.
+The descriptions are the docstrings under the keys in format.py. This module reads the docstrings, so that pydantic need
+not read them when it creates the classes. Reading the source would take a tenth of `lab`'s start-up time, and only
+editors need the descriptions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Find claims, topologies and notebooks: the user's own, those shipped with the lab, and those of packs.
+"""Find claims, topologies and notebooks, from the user, from the lab, and from packs.
 
 A pack is a folder with its own experiments/, topologies/ and notebooks/, below packs/ or anywhere else.
 """

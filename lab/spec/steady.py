@@ -1,4 +1,4 @@
-"""Cut the start of a run from a long-run figure, and take the figure over the rest.
+"""Compute a long-run figure without the start of the run.
 
 The rule for the cut is declared before the run: a fixed time with its reason, or MSER-5. Experiments, metrics and
 verdicts use this module.
@@ -41,7 +41,7 @@ class Steady(Declared):
 
 @dataclass(frozen=True)
 class Course:
-    """Gives a figure over any part of one run, with `between(start, end)`. Times are in seconds."""
+    """Computes a figure over any part of one run, with `between(start, end)`. Times are in seconds."""
 
     begin: float
     end: float
@@ -53,7 +53,10 @@ class Course:
         return Value(self.between(start, end), self.unit)
 
     def cut(self, steady: Steady) -> float:
-        """Return the time, in seconds, at which the long run begins. Raises LabError if nothing would be left."""
+        """Return the time, in seconds, at which the long run begins.
+
+        Raises LabError if nothing of the run would be left.
+        """
         if steady.after is None:
             width = (self.end - self.begin) / BINS
             edges = [self.begin + width * number for number in range(BINS + 1)]
@@ -64,7 +67,7 @@ class Course:
         return start
 
     def _bin(self, start: float, end: float) -> float:
-        """Return the figure of a short time, or zero if no packet passed in it."""
+        """Return the figure of a short period, or zero if no packet passed in this period."""
         try:
             return self.between(start, end)
         except LabError:
@@ -104,7 +107,7 @@ class OverTime:
 
 
 def mser(values: Sequence[float]) -> int:
-    """Return how many batches of five MSER-5 cuts: the number that gives the mean the smallest standard error.
+    """Return the number of batches of five that MSER-5 cuts, which gives the mean the smallest standard error.
 
     At most half of the batches are cut, since a minimum in the second half shows that the run is too short. Source:
     White, Cobb and Spratt (2000), "A comparison of five steady-state truncation heuristics for simulation".

@@ -1,4 +1,4 @@
-"""Limit how far a measurement may be from a claim's figure, with the reason."""
+"""Limit the distance of a measurement from a claim's figure, with the reason."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Figure = Value | Quantity | float | str  # as an experiment writes it; `Value.of
 class Within(Declared):
     """Accepts values from the figure divided by 1 + `ratio` to the figure times 1 + `ratio`. Use 0.05 for 5 %.
 
-    This bounds the size of ln(measured / figure), which is symmetric in the two values.
+    The tolerance bounds the absolute value of ln(measured / figure), which is symmetric in both values.
     """
 
     ratio: float
@@ -42,7 +42,8 @@ class Within(Declared):
 class Odds(Declared):
     """Accepts a share whose odds, s / (1 - s), differ from the figure's odds by at most `factor`, up or down.
 
-    Shares near 1 hide large ratios: 0.8 is 4 to 1, and 0.88 is 7 to 1. This is a bound on ln(s / (1 - s)).
+    Shares near 1 hide large ratios: 0.8 is 4 to 1, and 0.88 is 7 to 1. The tolerance bounds the change of ln(s / (1 -
+    s)).
     """
 
     factor: float
@@ -56,8 +57,9 @@ class Odds(Declared):
             raise ValueError(f"odds need a factor above 1, not {self.factor}")
 
     def bounds(self, figure: Value) -> tuple[float, float]:
-        """Return the smallest and the largest number that agree with `figure`. Raises ValueError if it is not a
-        share.
+        """Return the smallest and the largest number that agree with `figure`.
+
+        Raises ValueError if `figure` is not a share.
         """
         if figure.unit != "1" or not 0 < figure.number < 1:
             raise ValueError(f"{figure} has no odds: it is not a share between 0 and 1")
@@ -153,7 +155,7 @@ class AtMost(Declared):
 
 @dataclass(frozen=True)
 class Above(Declared):
-    """Accepts only values above the figure by a margin, for a claim of "more" that does not state how much.
+    """Accepts only values above the figure by a margin, for a claim of "more" without a number.
 
     The margin is a quantity in the figure's unit: the smallest difference that the claim's words can mean.
     """
@@ -177,7 +179,7 @@ class Above(Declared):
 
 @dataclass(frozen=True)
 class Below(Declared):
-    """Accepts only values below the figure by a margin, for a claim of "less" that does not state how much."""
+    """Accepts only values below the figure by a margin, for a claim of "less" without a number."""
 
     margin: Figure
     because: str

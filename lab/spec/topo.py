@@ -1,8 +1,8 @@
 """Convert Mininet's `Topo` to a topology of the lab, checked and resolved like a topology file.
 
-It converts hosts, switches and links, with the settings of a TCLink in each direction: bw, delay, jitter, loss and
-max_queue_size. A setting without an equivalent is a mistake at its line. Two things differ from Mininet: a rate counts
-the whole frame, and a host without an `ip` gets an address from its subnet.
+The module converts hosts, switches and links, with a TCLink's settings in each direction: bw, delay, jitter, loss and
+max_queue_size. A setting without an equivalent is reported as a mistake at its line. There are two differences from
+Mininet: a rate counts the whole frame, and a host without an `ip` gets an address from its subnet.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def convert(make: Callable[[], Any], path: Path) -> Topology:
 
 @contextmanager
 def _noted(path: Path) -> Iterator[dict[object, int]]:
-    """Record, in order, the line of `path` that adds each node or link. A link is noted as (node, node, key)."""
+    """Record the line of `path` that adds each node or link, in order. A link is noted as (node, node, key)."""
     lines: dict[object, int] = {}
     base = getattr(sys.modules.get("mininet.topo"), "Topo", None)
     if base is None:  # Mininet was not imported: `convert` reports that
@@ -138,7 +138,7 @@ class _Conversion:
             self._link(number, *link[:2], links[link], self.lines[link])
 
     def _node(self, name: str) -> str | None:
-        """Check a node's parameters, and return its address if it was given one."""
+        """Check a node's parameters, and return its address if the parameters include one."""
         params = dict(self.topo.nodeInfo(name))
         address: str | None = params.pop("ip", None)
         self._refuse(params, self.lines.get(name, 1), f"node '{name}'")

@@ -32,8 +32,8 @@ class Topology:
     def resolve(self, *changes: Changes, blame: Callable[[str], Problem] | None = None) -> Network:
         """Return the network with `changes` applied in order.
 
-        Raises SpecError if they do not resolve. `blame` turns a message into a problem of the file that declares the
-        changes. Without it, the problems are in this file.
+        Raises SpecError if the changes do not resolve. `blame` turns a message into a problem of the file that declares
+        the changes. Without it, the problems are in this file.
         """
         data: dict[str, Any] = self.part.model_dump(exclude_unset=True)
         try:
@@ -56,17 +56,17 @@ class Topology:
 
 
 def load(path: Path) -> Topology:
-    """Return the topology in `path`. Raises SpecError with every mistake in it."""
+    """Return the topology in the file `path`. Raises SpecError with every mistake in the file."""
     return checked(document.read(path))
 
 
 def parse(text: str, path: Path) -> Topology:
-    """Return the topology in `text`. Errors name `path`. Raises SpecError with every mistake in it."""
+    """Return the topology in `text`. Errors name `path`. Raises SpecError with every mistake in the text."""
     return checked(document.parse(text, path))
 
 
 def checked(read: Document) -> Topology:
-    """Return the checked topology of a document. Raises SpecError with every mistake in it."""
+    """Return the checked topology of a document. Raises SpecError with every mistake in the document."""
     name = read.path.stem
     try:
         part = _validate(read.data, read.path)
@@ -78,7 +78,7 @@ def checked(read: Document) -> Topology:
 def _validate(data: Mapping[str, Any], path: Path) -> TopologyPart:
     """Return the data's model. File names in the data are relative to `path`.
 
-    Raises Mistakes with every mistake that shows before addresses are assigned.
+    Raises Mistakes with every mistake that is visible before addresses are assigned.
     """
     mistakes = list(wiring.mistakes(data))
     try:

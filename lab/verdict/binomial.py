@@ -1,4 +1,4 @@
-"""Bound the probability of an event, given how often it happened: the exact interval of Clopper and Pearson (1934)."""
+"""Bound an event's probability from its number of occurrences: the exact interval of Clopper and Pearson (1934)."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ LEVEL = 0.05  # of error in the tests of one claim or of one run, together
 
 
 def holm(tests: Sequence[float]) -> list[float]:
-    """Return the p-values of several tests with the correction of Holm (1979), in their order.
+    """Return the p-values of several tests, corrected with the method of Holm (1979), in the given order.
 
     A corrected p is the probability of any error among the tests. The smallest p is multiplied by the number of tests,
-    the next by that number minus one, and so on, and no corrected p is less than the previous one.
+    the next by the number of tests minus one, and so on. No corrected p is less than the previous one.
     """
     corrected, least = [1.0] * len(tests), 0.0
     for done, which in enumerate(sorted(range(len(tests)), key=tests.__getitem__)):

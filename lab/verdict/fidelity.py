@@ -1,30 +1,32 @@
 """Judge from a monitor's record whether the machine kept the promise of real time during a trial.
 
-A trial counts if the evidence shows that the machine kept `lab.verdict.promise.PROMISE`. Evidence without a fault is
-not enough. A real network keeps the following invariants with any workload (Heller, "Reproducible Network Research with
-High-Fidelity Emulation", 2013):
+A trial is valid if the evidence shows that the machine kept `lab.verdict.promise.PROMISE`. The absence of faults alone
+is not enough evidence. A real network keeps the following invariants with any workload (Heller, "Reproducible Network
+Research with High-Fidelity Emulation", 2013):
 
 - An idle link takes its delay and its frame times in both directions, and a burst takes its time at the link's rate.
-  This holds before and after the workload. The RTT may differ by the promise. The burst may differ by the promised
-  share plus the precision of its start and end times.
+  This invariant holds before and after the workload. The RTT may differ by the promised amount. The burst may differ by
+  the promised share plus the precision of its start and end times.
 - Time passes. The monitor's wake-ups sample the trial's time. The share of late wake-ups estimates the share of the
   time in which the machine was busy elsewhere. The upper bound of that share (Clopper-Pearson) must keep the promise,
-  so a few wake-ups show nothing. A wake-up is late if it is later than usual by more than the promised RTT.
-- A link with a queue sends at its rate, and no frame waits longer than the frames ahead of it take.
+  so a few wake-ups are not enough evidence. A wake-up is late if it is later than usual by more than the promised RTT.
+- A link with a queue sends at its rate, and no frame waits longer than the transmission of all frames ahead of it.
 - A process that is ready runs, usually within the promised RTT, unless the trial itself fills the CPU.
 - Other programs, interrupts, the host or a hypervisor take no more than the promised share of the trial's CPU.
 - Neither the CPU nor too long an RTT delays a workload that fills a wire.
 - Frames are lost only through the network's settings, and not in a CPU's backlog.
 
-A squeezed softirq, a queue on a wire, or a wire's tail drops disturb nothing on their own. They are only evidence.
+A squeezed softirq, a queue on a wire, or a wire's tail drops are only evidence, and do not disturb a trial on their
+own.
 
-A network whose links have neither a rate nor a delay costs only CPU time. In such a network, a stall adds at most its
-own length to a workload's time, because each process waits for the last event that it needs. So a busy machine does not
-invalidate the trial, but makes the trial's figures uncertain by that share of the time (`uncertainty`), up to a limit.
+In a network whose links have neither a rate nor a delay, packets cost only CPU time. In such a network, a stall adds at
+most its own length to a workload's time, because each process waits for the last event that it needs. So a busy machine
+does not invalidate the trial, but makes the trial's figures uncertain by the share of time in which it was busy
+elsewhere (`uncertainty`), up to a limit.
 
-In such a network, even the shortest stalls count, which no timer sees. On the host, the guest's supervisor reads how
-long the guest's processes were ready and waited, and how long their CPU was neither idle nor used by the guest. Either
-value bounds the withheld time (`_withheld`).
+In such a network, even stalls that are too short for any timer to detect affect the figures. On the host, the guest's
+supervisor measures how long the guest's processes were ready and waited, and how long their CPU was neither idle nor
+used by the guest. Either value bounds the withheld time (`_withheld`).
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ _Evidence = Mapping[str, Any]
 
 
 def faults(evidence: _Evidence) -> tuple[str, ...]:
-    """Return the reasons why the trial does not count, each with figures; empty if it counts."""
+    """Return the reasons why the trial is invalid, each with figures; empty if the trial is valid."""
     if not _is_readable(evidence):
         return ("the machine was not watched closely enough: run the trial again",)
     samples, tick, greedy = evidence["samples"], evidence["tick"], evidence["greedy"]
@@ -81,7 +83,7 @@ def faults(evidence: _Evidence) -> tuple[str, ...]:
 def uncertainty(evidence: _Evidence) -> float:
     """Return the share of the time in which the machine may have been busy elsewhere: the uncertainty of the figures.
 
-    The share is 0 for networks with rates or delays, because their trials keep the promise or do not count.
+    The share is 0 for networks with rates or delays, because their trials keep the promise or are invalid.
     """
     if not _is_readable(evidence) or not _costs_cpu_alone(evidence):
         return 0.0
@@ -99,8 +101,8 @@ def _is_readable(evidence: _Evidence) -> bool:
 def _withheld(evidence: _Evidence) -> float:
     """Return a bound on the share of time in which the guest was ready but its CPU did other work; 1 if unknown.
 
-    The counts cover the time from the last look before the trial to the first look after it. Their sum is divided by
-    the time in which frames passed.
+    The counts cover the time from the last observation before the trial to the first observation after the trial. Their
+    sum is divided by the time in which frames passed.
     """
     looks: Sequence[_Evidence] | None = evidence.get("looks", ())
     if looks is None:  # the trial ran on the host's own kernel, and its monitor has the account
@@ -122,16 +124,16 @@ def _withheld(evidence: _Evidence) -> float:
 
 
 def _not_idle(first: _Evidence, last: _Evidence) -> Iterator[float]:
-    """Yield the seconds during which the CPU was neither idle nor the guest's, if the host counts that."""
+    """Yield the seconds during which the CPU was neither idle nor used by the guest, if the host counts this time."""
     if first["idle_s"] is not None and last["idle_s"] is not None:
         idle = max(0.0, last["idle_s"] - first["idle_s"] - USER_TICK)
         yield (last["ns"] - first["ns"] - last["ran_ns"] + first["ran_ns"]) / 1e9 - idle
 
 
 def _was_ready(looks: Sequence[_Evidence], end: float) -> Iterator[float]:
-    """Yield the seconds during which the guest's processes were ready and waited, if the host counts that.
+    """Yield the seconds during which the guest's processes were ready and waited, if the host counts this time.
 
-    The wait of an ended process after the last look at it is unknown. The process may have waited all that time.
+    The wait of an ended process after the last observation is unknown. The process may have waited all that time.
     """
     if looks[0]["waited_ns"] is None or looks[-1]["waited_ns"] is None:
         return
@@ -220,7 +222,7 @@ def _away(late_ns: Sequence[int], tolerated: float) -> Iterator[str]:
 
 
 def _excess(late_ns: Sequence[int], tolerated: float) -> list[float]:
-    """Return by how many seconds timers were later than usual and tolerated, for the timers that were."""
+    """Return the seconds by which timers exceeded the usual and tolerated lateness, for each timer that did."""
     usual = median(late_ns) / 1e9
     return [over for each in late_ns if (over := each / 1e9 - usual - tolerated) > 0]
 
@@ -229,8 +231,8 @@ def _most_away(late_ns: Sequence[int], tolerated: float, doubt: float, scale: fl
     """Return a bound on the share of time in which a timer waits longer than usual by more than `tolerated`.
 
     A timer sees only the part of a stall beyond `tolerated`, so the result is scaled up to whole stalls, by at most
-    `scale`. On average, a point in a stall is half the stall away from its end. Without a timer, nothing is known, and
-    the bound is 1.
+    `scale`. On average, a point in a stall is half the stall away from its end. Without a timer, there is no evidence,
+    and the bound is 1.
     """
     if not late_ns:
         return 1.0
@@ -240,13 +242,12 @@ def _most_away(late_ns: Sequence[int], tolerated: float, doubt: float, scale: fl
 
 
 def _takers(samples: Sequence[_Evidence], tick: float) -> Iterator[tuple[str, float, float]]:
-    """Yield (name, share, error) of each consumer of CPU time: other programs and interrupts, and the host or a
-    hypervisor.
+    """Yield (name, share, error) for each consumer of CPU time: other programs, interrupts, the host or a hypervisor.
 
     `share` is the consumer's share of the trial's time. `error` is the resolution of `share`, because the kernel counts
     CPU time in ticks. A hypervisor may report the time that it took (steal). A user-mode kernel gets no such report, so
-    its account does not include that time. Time in softirqs is not counted here, because it belongs to the trial's own
-    network.
+    its account does not include the steal time. Time in softirqs is not counted here, because it belongs to the trial's
+    own network.
     """
     first, last = samples[0], samples[-1]
     seconds = (last["ns"] - first["ns"]) / 1e9
@@ -260,7 +261,7 @@ def _takers(samples: Sequence[_Evidence], tick: float) -> Iterator[tuple[str, fl
 
 
 def _waited(samples: Sequence[_Evidence]) -> Iterator[str]:
-    """Report that processes were ready and did not run in most windows between samples, if the kernel counts it.
+    """Report if processes were ready but did not run in most windows between samples, on kernels that count this wait.
 
     In some windows, processes may wait: processes that start and end wait for each other, and the promise is about the
     median RTT.
@@ -278,9 +279,7 @@ def _waited(samples: Sequence[_Evidence]) -> Iterator[str]:
 
 
 def _slow(samples: Sequence[_Evidence]) -> Iterator[str]:
-    """Report links that sent below their rate although they had a queue, or kept a frame longer than the queue
-    before it.
-    """
+    """Report links that sent below their rate despite a queue, or delayed a frame longer than the queue ahead of it."""
     for history in _histories(samples):
         wire = history[0][1]
         if wire["delay_ns"] is None:  # frames move at random
@@ -304,8 +303,8 @@ def _histories(samples: Sequence[_Evidence]) -> Iterator[list[tuple[float, _Evid
 def _with_queue(history: Sequence[tuple[float, _Evidence]]) -> tuple[float, float]:
     """Return (seconds, bits) of the windows between samples in which the link had a queue throughout.
 
-    The link had a queue if a frame that had arrived and passed its delay at the start of the window is still there at
-    the end. Frames leave in the order in which they arrived.
+    The link had a queue if a frame that had arrived and passed its delay at the start of the window is still in the
+    qdisc at the end. Frames leave in the order in which they arrived.
     """
     seconds = bits = 0.0
     for number, ((start, before), (end, after)) in enumerate(pairwise(history)):
@@ -318,7 +317,7 @@ def _with_queue(history: Sequence[tuple[float, _Evidence]]) -> tuple[float, floa
 
 
 def _overdue(history: Sequence[tuple[float, _Evidence]], frame: float) -> Iterator[float]:
-    """Yield by how many seconds frames are late, even if each frame ahead of them had the maximum length."""
+    """Yield the seconds by which frames are late, even if each frame ahead had the maximum length."""
     for number, (start, before) in enumerate(history):
         gone = start + before["delay_ns"] / 1e9 + before["backlog"] * frame * (1 + SHARE)
         for end, after in history[number + 1 :]:
@@ -355,7 +354,7 @@ def _full(before: _Evidence, after: _Evidence) -> bool:
 
 
 def _paced(samples: Sequence[_Evidence], wires: Sequence[_Evidence]) -> Iterator[str]:
-    """Report an RTT that holds up a sender. If no wire is full or has a queue, goodput is one window per RTT.
+    """Report an RTT that limits a sender. If no wire is full or has a queue, goodput is one window per RTT.
 
     The goodput in that time has the same relative error as the RTT.
     """
@@ -375,7 +374,7 @@ def _paced(samples: Sequence[_Evidence], wires: Sequence[_Evidence]) -> Iterator
 
 
 def _has_queue(wire: _Evidence) -> bool:
-    """Return whether the qdisc holds more frames than its delay and its rate keep in flight."""
+    """Return whether the qdisc holds more frames than are in flight at its delay and rate."""
     if wire["delay_ns"] is None:
         return bool(wire["backlog"])
     on_their_way: float = wire["delay_ns"] / 1e9 * wire["rate_bps"] / (8 * wire["frame_bytes"])

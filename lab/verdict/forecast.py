@@ -1,4 +1,4 @@
-"""Compute a case's prediction, and that of the law for the same figure."""
+"""Compute a case's prediction, and the prediction of the law for the same figure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Forecast:
     sensitivities: tuple[tuple[str, float], ...] = ()  # input -> d ln figure / d ln input
 
     def over(self, base: Forecast) -> Forecast:
-        """Return the ratio of this figure to the figure of `base`. Raises UnitError for different units."""
+        """Return the ratio of this figure to the figure of `base`. Raises UnitError if the units differ."""
         ratio = self.value.over(base.value) if self.value and base.value else None
         why_not, instead = self.why_not or base.why_not, self.instead or base.instead
         return Forecast(ratio, why_not, instead, self.failed or base.failed, max(self.made, base.made))

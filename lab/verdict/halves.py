@@ -15,13 +15,12 @@ MARGIN = 0.05  # of the figure: the most by which the halves may differ; less if
 
 
 def disagreement(case: Case, records: Sequence[Record]) -> str:
-    """Return how far the halves of a long-run figure differ; "" if they agree, or if the figure is not a long-run
-    figure.
+    """Return a sentence on the halves' disagreement; "" if they agree, or if the figure is not a long-run figure.
 
-    For each seed, the difference between the second half and the first is a share of the mean of all figures. The
-    halves disagree if the whole interval of the mean difference is beyond the margin; with one seed, if the difference
-    is beyond the margin. A difference does not matter if both halves are out of the tolerance, or within a bound, by
-    more than they differ.
+    For each seed, the difference between the second half and the first is expressed as a share of the mean of all
+    figures. The halves disagree if the whole interval of the mean difference is beyond the margin; with one seed, if
+    the difference is beyond the margin. A difference does not affect the verdict if both halves are out of the
+    tolerance, or within a bound, by more than they differ.
     """
     over = described(case.metric).over_time
     if over is None or over.steady is None:

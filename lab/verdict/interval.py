@@ -1,7 +1,7 @@
 """Compute intervals: for means with the bootstrap, for medians with order statistics, for events with the binomial.
 
-Each interval has a minimum coverage. For a mean, the coverage depends on the distribution: `covers` is the lowest of
-the ten that docs/statistics.md lists, and tests/verdict/test_interval.py measures them.
+Each interval has a minimum coverage. For a mean, the coverage depends on the distribution: `covers` is the lowest
+coverage for the ten distributions that docs/statistics.md lists, and that tests/verdict/test_interval.py measures.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Bounds = tuple[float, float]
 
 
 def mean(figures: Sequence[float], bases: Sequence[float]) -> _Bounds:
-    """Return the interval of the mean of figures over the mean of their bases, which are 1 for a plain mean.
+    """Return the interval of the figures' mean over the mean of their bases, which are 1 for a plain mean.
 
     Each end is the wider one of Student's interval (1908) and the bootstrap-t interval (Efron 1979; Hall 1988).
     Student's interval is too short for skewed figures, and the bootstrap's is too short for a few figures with far
@@ -59,8 +59,8 @@ def median(count: int) -> tuple[int, float]:
     """Return (k, coverage) of the interval from the k-th lowest figure to the k-th highest, counted from 0.
 
     Of n figures, the k-th from below and the k-th from above (from 1) hold the median between them in 1 - 2 P(B(n, 1/2)
-    < k) of cases, for any distribution. The result is the shortest interval with at least 95 %, or with the most that
-    so few figures can have: 75 % for three.
+    < k) of cases, for any distribution. The result is the shortest interval with a coverage of at least 95 %, or with
+    the largest coverage that so few figures allow: 75 % for three.
     """
     skipped, outside = 0, 2 / 2**count
     while (further := outside + 2 * comb(count, skipped + 1) / 2**count) <= 1 - NOMINAL:
@@ -69,16 +69,14 @@ def median(count: int) -> tuple[int, float]:
 
 
 def median_beyond(figures: Sequence[float], bound: float) -> float:
-    """Return the probability of this many figures on one side of `bound`, if `bound` were the median: the sign test."""
+    """Return the sign test's probability of this many figures on one side of `bound`, if `bound` were the median."""
     above = sum(figure > bound for figure in figures)
     most = above if middle(figures) > bound else sum(figure < bound for figure in figures)
     return sum(comb(len(figures), each) for each in range(most, len(figures) + 1)) * 0.5 ** len(figures)
 
 
 def events(hits: int, count: int) -> _Bounds:
-    """Return the interval of the probability of an event that happened `hits` times of `count` (Clopper and Pearson
-    1934).
-    """
+    """Return the interval of the probability of an event with `hits` in `count` trials (Clopper and Pearson 1934)."""
     return binomial.interval(hits, count, NOMINAL)
 
 
@@ -91,7 +89,7 @@ def event_beyond(hits: int, count: int, bound: float) -> float:
 
 
 def covers(count: int) -> float:
-    """Return the minimum coverage of the interval of a mean of `count` figures, for any distribution."""
+    """Return the minimum coverage of the interval for a mean of `count` figures, for any distribution."""
     return _COVERS[max(least for least in _COVERS if least <= count)]
 
 
@@ -122,7 +120,7 @@ def _central(distance: float, freedom: int) -> float:
 def _studentised(figures: Sequence[float], bases: Sequence[float]) -> tuple[float, float, Sequence[float]]:
     """Return the ratio of the means, its standard error, and the sorted errors of the resamples, in standard errors.
 
-    A resample of one repeated figure has no error, and is left out.
+    A resample of one repeated figure has no error, and is omitted.
     """
     centre, error = _ratio(figures, bases)
     if not error:
@@ -143,9 +141,7 @@ def _ratio(figures: Sequence[float], bases: Sequence[float]) -> _Bounds:
 
 @lru_cache(maxsize=8)
 def _places(count: int) -> Sequence[Sequence[int]]:
-    """Return which figures each resample has. The resamples are always the same, so that a verdict is always the
-    same.
-    """
+    """Return the indices of each resample's figures. The resamples are constant, so that verdicts are reproducible."""
     chance = Random(_SEED)
     return [[int(chance.random() * count) for _ in range(count)] for _ in range(_RESAMPLES)]
 

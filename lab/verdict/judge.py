@@ -1,4 +1,4 @@
-"""Judge a measured figure against a reported one and a tolerance. A verdict has its reason in one sentence."""
+"""Judge a measured figure against a reported one and a tolerance. A verdict gives its reason in one sentence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _Beyond = Callable[[float], float]
 
 
 class JudgedTolerance(Protocol):
-    """A tolerance limits how far a measurement may be from a claim's figure."""
+    """A tolerance limits the distance of a measurement from a claim's figure."""
 
     @property
     def sign(self) -> str:
@@ -39,10 +39,10 @@ class Verdict:
 def judge(
     claimed: Value, measured: Value, tolerance: JudgedTolerance, word: str = "reported", beyond: _Beyond | None = None
 ) -> Verdict:
-    """Return whether all of the measurement's interval, none of it, or only a part agrees with the claim.
+    """Return whether the measurement's interval agrees with the claim: as a whole, not at all, or only in part.
 
-    `word` is the kind of the claimed figure: reported or implied. `beyond(bound)` is the probability of such figures if
-    the true figure were `bound`; None if the figure is exact. Raises UnitError if the two have different units.
+    `word` is the kind of the claimed figure: reported or implied. `beyond(bound)` is the probability of the measured
+    figures if the true figure were `bound`; None if the figure is exact. Raises UnitError if the units differ.
     """
     if claimed.unit != measured.unit:
         raise UnitError(f"a measurement in {measured.unit} cannot be compared with a figure in {claimed.unit}")
@@ -81,7 +81,7 @@ def sum_up(parts: Sequence[tuple[str, Verdict]]) -> Verdict:
     """Sum up the verdicts on the named parts of a sentence.
 
     If one part held, and another part did not or cannot be tested by any trial, the sentence held partly. Otherwise,
-    the worst part decides: if a part was not tested, the others cannot stand for the whole sentence.
+    the worst part decides: if a part was not tested, the other parts cannot represent the whole sentence.
     """
     kinds = {verdict.kind for _, verdict in parts}
     said = "; ".join(
@@ -102,9 +102,9 @@ def sum_up(parts: Sequence[tuple[str, Verdict]]) -> Verdict:
 def model_error(predicted: Value | None, measured: Value | None) -> float | None:
     """Return the ratio of the larger figure to the smaller one, minus 1; negative if the prediction is the smaller one.
 
-    This is ln(predicted / measured), expressed as a share, so that neither side is favoured. A prediction is within 5 %
-    (`Within`) if this error is at most 0.05. For a prediction with bounds, the nearest figure between them counts. The
-    result is 0 if both are equal, and None if there is no such ratio.
+    The error is ln(predicted / measured), expressed as a share, so that neither direction is favoured. A prediction is
+    within 5 % (`Within`) if this error is at most 0.05. For a prediction with bounds, the nearest figure between them
+    counts. The result is 0 if both figures are equal, and None if the ratio is undefined.
     """
     if predicted is None or measured is None or predicted.unit != measured.unit:
         return None

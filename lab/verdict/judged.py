@@ -39,11 +39,12 @@ class JudgedClaim:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing contradicts the expectation: neither the verdict, nor a prediction that failed, nor one that
-        misses its accuracy without being known to, or meets it although it is known to miss.
+        """Whether nothing contradicts the expectation.
 
-        In real time, a figure whose interval straddles a bound contradicts nothing, because this machine cannot measure
-        the figure well enough. In virtual time, no figure is uncertain, so the verdict must be the expected one.
+        The verdict must be the expected one, no prediction may have failed, and the predictions that miss their
+        accuracy must be exactly the ones that are known to miss. In real time, a figure whose interval straddles a
+        bound contradicts nothing, because this machine cannot measure the figure precisely enough. In virtual time, no
+        figure is uncertain, so the verdict must be the expected one.
         """
         as_expected = self.result.verdict.kind == self.declared.experiment.expect
         failed = any(each.prediction_failed for each in self.result.results)
@@ -77,7 +78,7 @@ def judge_records(
     without: Mapping[CaseKey, Verdict] = _NOTHING,
     untestable: Sequence[Untestable] = (),
 ) -> ClaimResult:
-    """Return the result of one claim on one kernel, which is described as in a trial.
+    """Return the result of one claim on one kernel. The kernel's description has the same form as in a trial.
 
     `without` holds the verdicts of cases without a record. `untestable` lists parts of the sentence that no trial can
     test. In virtual time, all repeats of a trial must be identical byte for byte; otherwise, the case is invalid.
@@ -110,9 +111,9 @@ def _predicted(
 
 
 def predict_case(case: Case, kernel: Mapping[str, Any], predictions: Predictions) -> None:
-    """Compute the predictions for a case, unless they are already stored, so that they are older than the trial.
+    """Compute and store a case's predictions before its trial, unless they are already stored.
 
-    This function ignores errors, because judging reports them.
+    This function ignores errors, because `judge_records` reports them.
     """
     if case.prediction is None:
         return
@@ -153,10 +154,10 @@ def judge_stored(
 ) -> tuple[JudgedClaim, ...]:
     """Judge claims with those records that belong to the current experiments.
 
-    A run for `kernel` (name, version or id) on `clock` counts, including its trials on variants of the kernel.
-    Defaults: the newest of several kernels, the lowest of several seeds (1 is the first), and the last of several
-    records of one trial. Records are in the order of the cases, then of seeds and repeats. The predictions are stored
-    in `folder`.
+    The records come from a run for `kernel` (name, version or id) on `clock`, including trials on variants of the
+    kernel. Defaults: the newest of several kernels, the lowest of several seeds (1 is the first), and the last of
+    several records of one trial. Records are in the order of the cases, then of seeds and repeats. The predictions are
+    stored in `folder`.
     """
     by_claim: dict[str, list[Record]] = {}
     for record in records:
@@ -186,15 +187,13 @@ def _judged(
 
 
 def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records: Iterable[Record]) -> list[Record]:
-    """Return the records whose trial is one of these cases, unchanged."""
+    """Return the records of these cases."""
     is_current = asked_for(declared, cases)
     return [record for record in records if is_current(record.trial)]
 
 
 def asked_for(declared: LoadedExperiment, cases: Mapping[CaseKey, Case]) -> Callable[[Trial], bool]:
-    """Return a function that tells whether a trial belongs to one of the claim's present cases, on any kernel and
-    seed.
-    """
+    """Return a function that tells whether a trial belongs to a current case of the claim, on any kernel and seed."""
 
     @cache
     def wanted(key: CaseKey, seed: int) -> bytes | None:
@@ -213,9 +212,10 @@ def _has_its_variant(cases: Mapping[CaseKey, Case], trial: Trial) -> bool:
 
 
 def inputs_of(run: Case | Trial, seed: int = 0) -> bytes:
-    """Return a run's inputs except kernel, clock and seed. They distinguish a case from a case with a changed topology.
+    """Return a run's inputs except kernel, clock and seed.
 
-    A case may draw its network from the seed.
+    These inputs distinguish a case from the same case with a changed topology. A case may draw its network from the
+    seed.
     """
     network = run.network_of(seed) if isinstance(run, Case) else run.network
     return canonical([network, run.workload, list(run.probes), list(run.middleboxes)])
@@ -257,7 +257,7 @@ def _chosen(cases: Mapping[CaseKey, Case], records: Sequence[Record], asked: str
 
 
 def _has_own_tree(cases: Mapping[CaseKey, Case], record: Record) -> bool:
-    """Return whether the case has its own tree, whatever kernel the run was for."""
+    """Return whether the case has its own tree, independent of the run's kernel."""
     variant = cases[record.trial.key].kernel
     return variant is not None and variant.tree is not None
 
@@ -270,9 +270,9 @@ def _names(case: Case, trial: Trial) -> list[str | None]:
 
 
 def _plainness(case: Case, trial: Trial) -> tuple[bool, bool, bool]:
-    """Return a sort key: how well a trial shows the kernel and the clock of the run.
+    """Return a sort key that ranks trials by how reliably they identify the run's kernel and clock.
 
-    A trial on its own tree does not show the kernel. In a virtual-time run, some arms may use real time.
+    A trial on its own tree does not identify the kernel. In a virtual-time run, some arms may use real time.
     """
     return bool(case.kernel and case.kernel.tree), case.kernel is not None, trial.clock != "virtual"
 
@@ -287,10 +287,10 @@ def _kernel(case: Case, trial: Trial) -> Mapping[str, Any]:
 
 
 def _rank(record: Record) -> tuple[bool, bool, bool, bool, tuple[int, ...], int, tuple[float, str]]:
-    """Return a sort key: how likely a reader means this record.
+    """Return a sort key that ranks records by how likely a reader means them.
 
-    The key prefers virtual time, our own fabric, a kernel without patches that is not a variant, the newest version,
-    and the lowest seed.
+    The key prefers virtual time, the lab's own fabric, a kernel without patches that is not a variant, the newest
+    version, and the lowest seed.
     """
     kernel = record.trial.kernel
     virtual, ours = record.trial.clock == "virtual", record.trial.fabric == FABRIC
@@ -304,7 +304,7 @@ def _age(record: Record) -> tuple[float, str]:
 
 
 def _differ(records: Iterable[Record]) -> bool:
-    """Return whether repeats in virtual time with the same seed differ in a byte."""
+    """Return whether virtual-time repeats with equal seeds differ in any byte."""
     outputs: dict[int, set[tuple[tuple[str, str], ...]]] = {}
     for record in records:
         if record.trial.clock == "virtual":

@@ -1,4 +1,4 @@
-"""Mark this user's predictions with a secret key, so that predictions from others are recomputed before they count."""
+"""Mark this user's predictions with a secret key, so that predictions from other users are recomputed before use."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MARK = "mark"
 
 
 def mark(file: Path, kept: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the contents to store in this file, with our mark, which covers the text and the path."""
+    """Return the contents to store in this file, with this user's mark, which covers the text and the path."""
     return {**kept, _MARK: f"{_name(_key(_place()))}:{_sum(file, kept)}"}
 
 
@@ -31,7 +31,7 @@ def is_ours(file: Path, kept: Mapping[str, Any]) -> bool:
 
 
 def is_altered(file: Path, kept: Mapping[str, Any]) -> bool:
-    """Return whether the file has our mark, but its contents have changed."""
+    """Return whether the file has this user's mark, but its contents have changed."""
     return str(kept.get(_MARK, "")).startswith(f"{_name(_key(_place()))}:") and not is_ours(file, kept)
 
 
@@ -52,7 +52,7 @@ def _place() -> Path:
 def _key(place: Path) -> bytes:
     """Return this user's key, and create it if it does not exist.
 
-    If the key cannot be stored, it is for this process only.
+    A key that cannot be stored is valid in this process only.
     """
     fresh = place.with_name(secrets.token_hex(8))
     with suppress(OSError):

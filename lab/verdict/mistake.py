@@ -10,8 +10,9 @@ from typing import Any
 
 
 def told(what: str, function: Callable[..., Any], error: BaseException) -> str:
-    """Return 'metric failed at dsl.py:17: KeyError: ...'. `what` names the function. The line is in the function's own
-    file.
+    """Return 'metric failed at dsl.py:17: KeyError: ...'. `what` names the function.
+
+    The line number refers to the function's own file.
     """
     code = getattr(inspect.unwrap(function), "__code__", None)
     if code is None:

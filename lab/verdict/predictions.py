@@ -1,4 +1,4 @@
-"""Compute each prediction once, before its trial, and store it with the date, so that a result cannot affect it."""
+"""Compute each prediction once, before its trial, and store it with the date, so that no result can affect it."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ class Predictions:
     """Stores the predictions of one experiment file for one kernel in `folder`, one file for each computed prediction.
 
     The experiment's code, the arm, the point, the function's name, the kernel's id and the scenario together decide a
-    prediction's folder. In the folder, each model has a file, named by the hash of its code, with its figure and the
-    date. Nothing is stored if `folder` is None or read-only. Predictions from another machine, and altered predictions,
-    are recomputed. If the model gives the same figure, the prediction keeps its date; otherwise, it gets today's date,
-    and the forecast holds the old prediction.
+    prediction's folder. In the folder, each model has a file with its figure and the date. The file is named after the
+    hash of the model's code. Nothing is stored if `folder` is None or read-only. Predictions from another machine, and
+    altered predictions, are recomputed. If the model gives the same figure, the prediction keeps its date; otherwise,
+    it gets today's date, and the forecast holds the old prediction.
     """
 
     folder: Path | None
@@ -52,10 +52,10 @@ class Predictions:
     kernel: str
 
     def of(self, case: Case, prediction: Prediction, scenario: Scenario) -> Forecast:
-        """Return the prediction of the case, or of the law for the same figure, for this scenario, and its date.
+        """Return the case's prediction, or the law's prediction for the same figure, for this scenario, with its date.
 
-        The date is that of the earliest model with the same figure, because an unchanged figure was not chosen later.
-        Raises the errors of the prediction, except ModelError.
+        The date is the date of the earliest model with an equal figure, because a figure that did not change was not
+        chosen later. Raises the errors of the prediction, except ModelError.
         """
         if self.folder is None:
             return Forecast(**_figure(_made(prediction, scenario)))
@@ -102,9 +102,10 @@ class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def merge(theirs: Path, ours: Path, trials: Iterable[Trial]) -> None:
-    """Add the predictions for these trials in the folder `theirs` to those in `ours`, up to a limit for each case.
+    """Add these trials' predictions from the folder `theirs` to the folder `ours`, up to a limit for each case.
 
-    If both folders have the same prediction, the older date stands, unless only ours comes from this machine.
+    If both folders have the same prediction, the older date stands, unless only the one in `ours` comes from this
+    machine.
     """
     left = {(trial.claim, trial.arm, trial.point): _MOST for trial in trials}
     for source in _kept_in(theirs):
@@ -119,7 +120,7 @@ def merge(theirs: Path, ours: Path, trials: Iterable[Trial]) -> None:
 
 
 def faults(folder: Path) -> Iterator[Fault]:
-    """Yield the faults of the predictions in a folder: foreign files, and altered predictions."""
+    """Yield the faults in a folder of predictions: foreign files, and altered predictions."""
     known = {file.relative_to(folder).as_posix(): file for file in _kept_in(folder)}
     for name in sorted(files_below(folder)) if folder.is_dir() else ():
         kept = _read(folder / name) if name in known else None
@@ -178,7 +179,8 @@ def _figure(kept: dict[str, Any]) -> dict[str, Any]:
 def _compared(kept: dict[str, Any] | None, fresh: dict[str, Any]) -> dict[str, Any]:
     """Return the fresh prediction.
 
-    If it equals the stored prediction, it has the stored date; otherwise, it also holds the stored prediction.
+    A fresh prediction that equals the stored prediction gets the stored date. Otherwise, it also holds the stored
+    prediction.
     """
     if kept is None:
         return fresh
@@ -190,7 +192,7 @@ def _compared(kept: dict[str, Any] | None, fresh: dict[str, Any]) -> dict[str, A
 
 @cache
 def model_hash() -> str:
-    """Return the SHA-256 of the meaning of all code that a prediction may use."""
+    """Return a SHA-256 over all code that a prediction may use, without comments."""
     return fingerprint({file.name: file.read_bytes() for file in _sources()})
 
 

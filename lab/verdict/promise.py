@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A trial that counts kept this promise: it moved the goodput by at most `share`, and the median RTT by at most
-    `rtt`.
+    """A valid trial kept this promise: the goodput changed by at most `share`, and the median RTT by at most `rtt`.
 
     The trial must show that it kept the promise. A trial that breaks the promise passes with a probability of at most
     `doubt`.

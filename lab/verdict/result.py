@@ -62,7 +62,7 @@ class Result:
 
     @property
     def key(self) -> CaseKey:
-        """The case of the claim that the result is about."""
+        """The key of the case to which the result belongs."""
         return CaseKey(self.arm, self.point)
 
     @property
@@ -70,7 +70,7 @@ class Result:
         """The state of the prediction: it "holds" if the whole measured interval is within its declared accuracy.
 
         The prediction is "off" if no part of the interval is within the accuracy, and otherwise "undecided", so that
-        noise protects no prediction. None if the prediction has no accuracy to meet.
+        noise does not excuse a wrong prediction. None if the prediction has no accuracy to meet.
         """
         if self.accuracy is None or self.predicted is None or self.measured is None:
             return None
@@ -90,7 +90,7 @@ class Result:
 
     @property
     def law_error(self) -> float | None:
-        """The error of a simulation's law, with the same definition."""
+        """The error of a simulation's law, defined in the same way as `model_error`."""
         return model_error(self.law, self.measured)
 
     @property
@@ -201,7 +201,7 @@ def evaluate(
     without: Mapping[CaseKey, Verdict] = _NOTHING,
     untestable: Sequence[Untestable] = (),
 ) -> ClaimResult:
-    """Judge the cases of one claim with the records of their trials, all with that kernel and clock.
+    """Judge the cases of one claim with the records of their trials, all on one kernel and clock.
 
     `predict(case, prediction)` returns the forecast for the case, from its own prediction or from the law. A case
     without a record has the verdict that `without` holds for its key (for example "invalid", because its trial failed),
@@ -225,7 +225,7 @@ def evaluate(
 
 
 def _parts(results: Sequence[Result], untestable: Sequence[Untestable]) -> dict[str, Verdict]:
-    """Judge each part of the sentence with all arms that count for it; '' stands for a sentence without parts."""
+    """Judge each part of the sentence with all arms that test the part; '' stands for a sentence without parts."""
     arms: dict[str, list[tuple[str, Verdict]]] = {}
     for result in results:
         if result.counts and result.claimed and result.verdict:
@@ -235,10 +235,10 @@ def _parts(results: Sequence[Result], untestable: Sequence[Untestable]) -> dict[
 
 
 def _borne_out(result: Result, results: Mapping[CaseKey, Result]) -> Result:
-    """Return the result of a witness, with whether its figure supports its explanation.
+    """Return a witness's result, with a flag that tells whether its figure supports its explanation.
 
-    A figure supports a refutation if it is not reproduced. It supports a cause between two other arms if it is between
-    their figures. It supports any other cause if it is reproduced.
+    A figure that is not reproduced supports a refutation. A figure between the figures of two other arms supports an
+    explanation `between` these arms. A reproduced figure supports any other explanation.
     """
     cause = result.explains
     if cause is None or result.claimed is None or result.measured is None or result.verdict is None:
@@ -269,7 +269,7 @@ class _Figures:
     unsteady: str = ""  # how the halves of a long run differ
 
     def relative_to(self, base: _Figures) -> _Figures:
-        """Return the ratios of these figures to those of `base`. Raises UnitError if the units differ."""
+        """Return the ratios of these figures to the figures of `base`. Raises UnitError if the units differ."""
         sample, repeats, missing = self.sample.over(base.sample), min(self.repeats, base.repeats), None
         if not is_enough(len(sample.figures), repeats):
             missing = Verdict("invalid", f"{len(sample.figures)} of {repeats} repeats count in both arms")

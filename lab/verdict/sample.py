@@ -1,6 +1,4 @@
-"""Take a sample: the figures of all trials of a case that count. Judging and comparing share samples and their
-ratios.
-"""
+"""Take a sample, the figures of a case's valid trials. Verdicts and comparisons share samples and their ratios."""
 
 from __future__ import annotations
 
@@ -34,10 +32,10 @@ class Sample:
 
     @classmethod
     def of(cls, metric: Callable[[Record], Value], records: Iterable[Record], real: bool) -> Sample:
-        """Return the figures of records that count, each with the uncertainty from its machine.
+        """Return the figures of valid records, each with the uncertainty that its machine causes.
 
-        A metric whose figure is an event, or the largest of many, has an attribute `statistic`. Other figures have a
-        mean, or a median in real time. Raises the metric's errors.
+        A metric whose figure is an event, or a maximum, has an attribute `statistic`. Other figures are summed up with
+        the mean, or in real time with the median. Raises the metric's errors.
         """
         figures = {_which(record): _measured(metric, record).within(uncertainty(record)) for record in records}
         by: _Statistic = getattr(metric, "statistic", "mean")
@@ -46,10 +44,10 @@ class Sample:
     def over(self, base: Sample) -> Sample:
         """Return the ratios to another arm's figures, each of the same seed and repeat.
 
-        The figures of a pair share an influence that neither arm decides: in real time, the time of the run (a block
-        holds one repeat of each arm); in virtual time, the draws of a seed. So the ratios are again a sample of
-        independent figures, with the same median, interval and test. For means, the ratio is that of both means, and
-        uses every pair. Raises UnitError if the units differ.
+        Both figures of a pair share an influence that does not depend on the arm: in real time, the time of the run (a
+        block holds one repeat of each arm); in virtual time, the draws of a seed. So the ratios are again a sample of
+        independent figures, with the same median, interval and test. For means, the ratio is the ratio of both means,
+        and uses every pair. Raises UnitError if the units differ.
         """
         both = sorted(self.figures.keys() & base.figures.keys())
         for which in both:
@@ -86,9 +84,7 @@ class Sample:
 
     @property
     def uncertain(self) -> str:
-        """The uncertainty that the interval does not show, or "": a busy machine, or equal figures that may hide
-        others.
-        """
+        """The uncertainty that the interval omits, or "": a busy machine, or equal figures that may hide a spread."""
         shares = [1 - value.bounds[0] / value.number for value in self.values if value.number]
         most, count = max(shares, default=0.0), len(self.figures)
         if most:
@@ -101,14 +97,17 @@ class Sample:
     def is_alone(self) -> bool:
         """Whether the sample is the figure of a single trial that costs only CPU time.
 
-        Such figures differ by more than the time in which a machine was busy elsewhere, because memory and caches also
-        matter. Repeats show by how much.
+        Such figures vary not only with the time in which the machine was busy elsewhere, but also with memory and
+        caches. Only repeats show this variation.
         """
         return self.real and len(self.figures) == 1 and bool(self.uncertain)
 
     @property
     def estimate(self) -> Value | None:
-        """The figure of the case, with its interval; None without figures. Raises UnitError for several units."""
+        """The figure of the case, with its interval; None without figures.
+
+        Raises UnitError if the figures have different units.
+        """
         if not self.figures or self.without_ratio:
             return None
         values = self.values
@@ -128,9 +127,7 @@ class Sample:
 
     @property
     def beyond(self) -> Callable[[float], float] | None:
-        """A function that returns the probability of such figures if the true figure were a bound; None for exact
-        figures.
-        """
+        """A function that gives the figures' probability if the true figure were a bound; None for exact figures."""
         if len(self.figures) < 2:
             return None
         if self._by == "event":
@@ -145,7 +142,7 @@ class Sample:
     def _by(self) -> _Statistic:
         """The statistic that sums up the figures.
 
-        In real time, it is the median, because one moment may be far from the others.
+        In real time, the statistic is the median, because a single figure may be far from the others.
         """
         return "median" if self.real and self.by == "mean" else self.by
 
@@ -162,7 +159,7 @@ def median_of(values: Sequence[Value]) -> Value:
     """Return the median, with its interval from order statistics. No figure is dropped.
 
     If the figures have bounds of their own, the interval goes from the low end of the lower bounds to the high end of
-    the upper bounds. Equal figures give an interval of one point, with the same coverage of the median.
+    the upper bounds. Equal figures give an interval of one point, which covers the median with the same probability.
     """
     lows, highs = (sorted(ends) for ends in zip(*(value.bounds for value in values), strict=True))
     skipped, coverage = interval.median(len(values)) if lows[0] < highs[-1] else (0, 1 - 2 / 2 ** len(values))
@@ -178,7 +175,10 @@ def _measured(metric: Callable[[Record], Value], record: Record) -> Value:
 
 
 def independent(records: Iterable[Record]) -> list[Record]:
-    """Return one record of each draw. In virtual time, the repeats of a seed have the same bytes, and count once."""
+    """Return one record for each random draw.
+
+    In virtual time, the repeats of a seed have equal bytes, and are used only once.
+    """
     return list({_which(record): record for record in records}.values())
 
 

@@ -1,4 +1,4 @@
-"""Compute the value of a prediction: how much nearer it is than a single figure for all arms would be."""
+"""Compute the skill of a prediction, which compares its error with the error of a single figure for all arms."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ class _Predicted(Protocol):
 def skills(results: Iterable[_Predicted]) -> Mapping[str, float]:
     """Return the skill, by name, of each prediction that has several different measured figures in one unit.
 
-    The skill is 1 minus the sum of ln(predicted / measured)^2 over the sum of ln(mean / measured)^2. It is 1 if every
-    prediction equals its measured figure, 0 if the geometric mean of the measured figures does as well for all of them,
-    and negative if that mean does better. The mean is known only afterwards, so it is the best of all naive laws.
+    The skill is 1 minus the sum of ln(predicted / measured)^2 over the sum of ln(mean / measured)^2. The skill is 1 if
+    every prediction equals its measured figure, 0 if the geometric mean of the measured figures has the same error, and
+    negative if that mean has a smaller error. The mean is known only after the trials, so it is the best of all naive
+    laws.
     """
     held: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for result in results:

@@ -6,4 +6,4 @@ from lab.errors import LabError
 
 
 class ArchiveError(LabError):
-    """Raised if an archive is damaged, or holds something that the lab's folders never hold."""
+    """Raised if an archive is damaged, or has contents that the lab's folders never have."""

@@ -1,9 +1,9 @@
 """Pack a folder into one file and unpack it again: a tar with zstd compression that begins with its own SHA-256.
 
-The digest is in a skippable frame, which zstd readers ignore, so `tar --zstd -xf` also unpacks the file. The tar of a
-folder is the same on every machine, without owners. The compressed form depends on the zstd version. For most folders,
-only the files count: their contents, and whether they are executable. For a sealed folder (a userland), every folder,
-link, permission and date counts.
+The digest is in a skippable frame, which zstd readers ignore, so `tar --zstd -xf` can also unpack the file. The tar of
+a folder is the same on every machine, without owners. The compressed form depends on the zstd version. Of most folders,
+an archive stores only the files: their contents, and whether they are executable. Of a sealed folder (a userland), it
+stores every folder, link, permission and date.
 """
 
 from __future__ import annotations
@@ -56,12 +56,12 @@ def pack(folder: Path, target: BinaryIO, *, sealed: bool = False, quick: bool = 
 
 
 def unpack(source: BinaryIO, folder: Path, *, sealed: bool = False) -> dict[str, str]:
-    """Write the contents of the archive `source` into `folder`. `source` must be seekable, and `folder` empty or
-    missing.
+    """Write the contents of the archive `source` into `folder`.
 
-    Return the SHA-256 of each written file by its path in the folder, so that the file need not be read again. Nothing
-    is written unless every byte is as it was packed, and never more than the archive's size allows (`Bounds`). If the
-    function raises, ignore the written files. Raises ArchiveError, and OSError if a file cannot be read or written.
+    `source` must be seekable, and `folder` empty or missing. Return the SHA-256 of each written file by its path in the
+    folder, so that the file need not be read again. The function writes no file unless every byte is as packed, and
+    never more than the archive's size allows (`Bounds`). If the function raises, ignore the written files. Raises
+    ArchiveError, and OSError if a file cannot be read or written.
     """
     header = source.read(_HEADER)
     if not header.startswith(_SKIPPABLE.pack(_MAGIC, _HEADER - _SKIPPABLE.size)):

@@ -1,8 +1,8 @@
 """Read a tar from an untrusted source, one member at a time, and never more than the file's size allows.
 
-The module reads only the tar form that `tarfile` writes as PAX_FORMAT: files, folders and links, each with a header. It
-refuses GNU's sparse files and long names, global headers, and every field without a meaning here. `tarfile` itself
-would read a header of any size, one header within another, and a sparse file of any size.
+The module reads only the tar form that `tarfile` writes as PAX_FORMAT: files, folders and links, each with a header.
+The module refuses GNU's sparse files and long names, global headers, and every field that has no meaning in this form.
+`tarfile` itself would read a header of any size, one header within another, and a sparse file of any size.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RECORD = re.compile(rb"(\d{1,5}) ([^=]+)=")
 
 
 class _Source(Protocol):
-    """Offers the bytes of a tar for reading."""
+    """Provides the bytes of a tar file for reading."""
 
     def read(self, size: int, /) -> bytes:
         """Return at most this many bytes, or b"" at the end."""
@@ -34,9 +34,9 @@ class _Source(Protocol):
 
 @dataclass(frozen=True)
 class Bounds:
-    """Limits the contents of an archive. Trials produce at most 16 times the archive's size, and 15 files.
+    """Limits the contents of an archive. A trial's outputs have at most 16 times the archive's size, and 15 files.
 
-    Creating a file takes up to a quarter of a millisecond of CPU, so many empty files in a small archive are an attack.
+    Creating a file takes up to 0.25 ms of CPU time, so many empty files in a small archive are an attack.
     """
 
     bytes: int
@@ -49,9 +49,9 @@ class Bounds:
 
 
 class Members:
-    """Iterates over the members of a tar.
+    """Iterates over the members of a tar file.
 
-    Raises ArchiveError for a member in a form that this lab does not write, and EOFError if the tar is cut off.
+    Raises ArchiveError for a member in a form that this lab does not write, and EOFError if the tar is truncated.
     """
 
     def __init__(self, source: _Source, bounds: Bounds) -> None:

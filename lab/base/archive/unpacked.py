@@ -1,5 +1,6 @@
-"""Fill a new folder with the contents of an archive. Links are created last, so that nothing is written through a
-link.
+"""Fill a new folder with the contents of an archive.
+
+Links are created last, so that no file is written through a link.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ _NO_PATH = (errno.ENAMETOOLONG, errno.EILSEQ, errno.EINVAL)
 
 
 class Unpacked:
-    """Writes below `folder`. Nothing else may write there.
+    """Writes below `folder`, where no other code may write.
 
-    In a sealed folder, links, permissions and dates count, and no link leads out of the folder. `sealed` returns how
-    many parts of a path name the sealed folder that contains the path (0 means `folder` itself), or None if the path is
-    not in a sealed folder.
+    In a sealed folder, links, permissions and dates are preserved, and no link leads out of the folder. `sealed`
+    returns the number of leading parts of a path that name its sealed folder (0 means `folder` itself), or None if the
+    path is not in a sealed folder.
     """
 
     def __init__(self, folder: Path, sealed: Callable[[str], int | None]) -> None:
@@ -53,8 +54,9 @@ class Unpacked:
         return self.hashes[member.name]
 
     def add(self, member: tarfile.TarInfo) -> None:
-        """Add a folder, or record a link for later. Raises ArchiveError for anything else, and for a link that leads
-        out.
+        """Add a folder, or record a link for later.
+
+        Raises ArchiveError for other file types, and for a link that leads out of the folder.
         """
         if member.isdir():
             with _placed(member.name):
@@ -92,9 +94,9 @@ class Unpacked:
         return self._sealed(path) is not None
 
     def _stays(self, path: str, to: str) -> bool:
-        """Return whether a link at `path` leads to something in the same sealed folder.
+        """Return whether the target of a link at `path` is in the same sealed folder.
 
-        The link's own folder is a real folder, so a target that goes up first, but not beyond the sealed folder, cannot
+        The link's own folder is a real folder, so a target that first goes up, but not above the sealed folder, cannot
         lead out.
         """
         parts = to.split("/")

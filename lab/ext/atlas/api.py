@@ -27,7 +27,7 @@ def atlas(
     Default for `claims`: all claims of articles, and the claims that show a known change. Default for `kernels`: the
     newest built kernel of each series. `scripts` names packetdrill scripts in the newest kernel's source, as for
     `packetdrill`; None means no scripts. `tree` is a kernel git tree that provides the subjects and authors of commits.
-    With `stored`, nothing runs. Raises InputError, SpecError, MachineError and Interrupted.
+    With `stored`, no trial runs. Raises InputError, SpecError, MachineError and Interrupted.
     """
     from dataclasses import replace
 

@@ -115,7 +115,7 @@ class Atlas:
         return [escape(claim), *(html.sign(each.result.verdict.kind) if each else wording.DASH for each in found)]
 
     def _shown(self, known: Known) -> str:
-        """Return, in words, whether a known change shows on these kernels."""
+        """Return, in words, whether a known change is visible on these kernels."""
         if known.arms:
             seen = [pair for pair in known.arms if self._pair(pair)]
             return "by arms beside each other" if seen else "not run"
@@ -275,7 +275,7 @@ class _Step:
 
     @property
     def said(self) -> str:
-        """Return how many scripts differ, in words."""
+        """Return the number of scripts that differ, in words."""
         differing = len({shift.script for shift in self.shifts})
         return f"{differing} differ{'s' if differing == 1 else ''}" if differing else wording.DASH
 

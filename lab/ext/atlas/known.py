@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Arms:
-    """Names two arms of a claim, on one kernel, that differ only in a change."""
+    """Names two arms of a claim, on one kernel, that differ only in one change of the kernel."""
 
     claim: str
     before: str
@@ -16,9 +16,7 @@ class Arms:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """Describes one change, and names the evidence: claims on kernels before and after it, pairs of arms, or
-    scripts.
-    """
+    """Describes one change, and names the evidence: claims on kernels before and after, pairs of arms, or scripts."""
 
     name: str  # the name of its page
     title: str

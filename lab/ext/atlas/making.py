@@ -61,7 +61,7 @@ def performed(
 def kept(
     experiments: Sequence[LoadedExperiment], found: Sequence[Script], settings: Sequence[Settings], results: Path
 ) -> Atlas:
-    """Return the atlas from the store's records, and run nothing. Scripts without a record are left out."""
+    """Return the atlas from the store's records, without running trials. Scripts without a record are omitted."""
     names, store = _names(settings), Store(results)
     claims, ran = {}, {}
     for name, each in zip(names, settings, strict=True):
@@ -108,7 +108,7 @@ def write(atlas: Atlas, folder: Path) -> tuple[Path, ...]:
 
 
 def _names(settings: Iterable[Settings]) -> tuple[str, ...]:
-    """Return the kernels' names. Raises InputError unless there are at least two different ones."""
+    """Return the kernels' names. Raises InputError unless there are at least two different names."""
     names = tuple(each.kernel.name for each in settings)
     if len(names) < 2 or len({*names}) < len(names):
         raise InputError(f"an atlas needs two or more different kernels, not {', '.join(names) or 'none'}")

@@ -23,8 +23,8 @@ def bisect(
 ) -> Bisection:
     """Find the commit between two revisions of a kernel `tree` that changed a claim's result.
 
-    The search works in a scratch folder of `results`. Raises InputError if a revision is unknown or the claim has the
-    same result on both, and BuildFailed if one of the two does not build.
+    The search works in a scratch folder of `results`. Raises InputError if a revision is unknown or the claim has equal
+    results on both revisions, and BuildFailed if one of the two revisions does not build.
     """
     from lab.base.building import shown
     from lab.ext.bisect import bisection

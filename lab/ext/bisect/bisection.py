@@ -44,7 +44,7 @@ class Bisection:
         return int(len(self.found) > 1)
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the result of the search as plain data for JSON."""
         return {
             "claim": self.claim,
             "commits": [_plain(each) for each in self.found],
@@ -74,8 +74,8 @@ class Search:
 def bisect(asked: Search, tree: Path, good: str, bad: str) -> Bisection:
     """Return the commit between two revisions of `tree` that changed the claim.
 
-    It works in a scratch folder of the store. Raises InputError if a revision is unknown or the claim is the same on
-    both, BuildFailed if one of the two does not build.
+    The search works in a scratch folder of the store. Raises InputError if a revision is unknown or the claim has equal
+    results on both revisions, and BuildFailed if one of the two revisions does not build.
     """
     with Store(asked.options.folder).scratch() as scratch:
         history = History.of(tree, scratch / "history")
@@ -98,8 +98,8 @@ def search(
 ) -> Bisection:
     """Return the result of `bisect`, with `judged` to judge the claim on a commit. Skip commits that do not build.
 
-    A commit is bad if a verdict or a figure differs from that of the good revision. If the bad revision changes only
-    packets, a commit is bad if packets differ. `judged` raises BuildFailed for a commit that does not build.
+    A commit is bad if a verdict or a figure differs from the good revision's. If the bad revision changes only packets,
+    a commit is bad if packets differ. `judged` raises BuildFailed for a commit that does not build.
     """
     good, bad = ends
     base = judged(good)
@@ -133,7 +133,7 @@ def search(
 
 
 def _change(base: JudgedClaim, new: JudgedClaim) -> ClaimChange | None:
-    """Return how the claim compares on two kernels, or None if one of the kernels has no records."""
+    """Return the claim's change between two kernels, or None if one of the kernels has no records."""
     return compare((base,), (new,))[0] if base.records and new.records else None
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def bundle(out: str | Path, *claims: str | Path, results: Folder = None, report: Folder = None) -> Bundled:
-    """Write claims (default: all) into the single file `out`, with everything that is needed to rerun them.
+    """Write claims (default: all) into the single file `out`, with all files that are needed to rerun the claims.
 
     The file holds the claims' records from `results`, their predictions, the kernels and userlands of the trials,
     experiments, topologies and notebooks, the pages in the folder `report`, and a Python that starts the lab. Raises

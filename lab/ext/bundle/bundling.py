@@ -98,7 +98,7 @@ def _bundled(
 
 
 class _Trial(Part):
-    """Describes a record. In the bundle, its outputs have the form in which the trial left them."""
+    """Describes a record. In the bundle, the outputs have the form in which the trial left them."""
 
     __slots__ = ()
 
@@ -119,7 +119,10 @@ def _about(judged: Sequence[JudgedClaim], records: Iterable[Record]) -> About:
 
 
 def _kernels(judged: Iterable[JudgedClaim]) -> list[Part]:
-    """Return the user-mode kernels of the trials, and the kernels that these are variants of. Raises KernelMissing."""
+    """Return the user-mode kernels of the trials, and the base kernels of any variants among them.
+
+    Raises KernelMissing.
+    """
     ran = [record.trial for claim in judged for record in claim.records if record.trial.on == "uml"]
     wanted = {trial.kernel["id"] for trial in ran} | {trial.kernel["base"] for trial in ran if "base" in trial.kernel}
     here = {kernel.id: kernel for kernel in installed()}

@@ -60,7 +60,7 @@ def render(about: About, parts: Sequence[tuple[Part, Manifest]]) -> bytes:
 
 
 def _entity(part: Part, contents: Manifest) -> dict[str, Any]:
-    """Return the description of a part. The SHA-256 of a folder is that of its lines in the manifest."""
+    """Return the description of a part. The SHA-256 of a folder is the hash of the folder's lines in the manifest."""
     if part.source.is_dir():
         return {"@id": f"{part.path}/", "@type": "Dataset", "name": part.about, "sha256": contents.id}
     (sha256,) = contents.files.values()

@@ -10,7 +10,7 @@ class BundleError(LabError):
 
 
 class NoBundle(BundleError):
-    """Raised if the file is not a bundle at all, which is an input error.
+    """Raised if the file is not a bundle, which is an input error.
 
     In contrast, a damaged bundle is a bundle that does not verify.
     """

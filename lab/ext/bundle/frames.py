@@ -1,9 +1,9 @@
 """Write and read the frames and the seal of a bundle file.
 
-The file has a Zstandard frame for each part, and a frame that Zstandard skips at the end. So `tar --zstd` unpacks the
-file, and damage can be located in a part. The skipped frame is the program that `python3 FILE` runs: a zip file, which
-Python locates from the end of the file. The comment of that zip file, the last 64 bytes, is the SHA-256 of all other
-bytes.
+The file has a Zstandard frame for each part and, at the end, a frame that Zstandard skips. So `tar --zstd` can unpack
+the file, and damage can be traced to a part. The skipped frame is the program that `python3 FILE` runs: a zip file,
+which Python locates from the end of the file. The comment of that zip file, the last 64 bytes, is the SHA-256 of all
+other bytes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Frames:
 def writing(file: BinaryIO, program: BinaryIO) -> Iterator[Frames]:
     """Yield a writer of frames to `file`. The `program` and the seal, which is the comment of its zip file, follow.
 
-    The same library version writes the same bytes, on any number of CPUs.
+    A given library version writes the same bytes on any number of CPUs.
     """
     sealing = _Sealing(file)
     compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True, threads=len(os.sched_getaffinity(0)))
@@ -79,6 +79,6 @@ class _Sealing:
 
 @contextmanager
 def reading(file: Sealed) -> Iterator[zstandard.ZstdDecompressionReader]:
-    """Yield a reader of all frames as one stream. Reading raises zstandard.ZstdError if they are damaged."""
+    """Yield a reader of all frames as one stream. Reading raises zstandard.ZstdError if a frame is damaged."""
     decompressor = zstandard.ZstdDecompressor(max_window_size=WINDOW)
     yield decompressor.stream_reader(file, read_across_frames=True, closefd=False)  # type: ignore[arg-type] # it only reads

@@ -26,9 +26,7 @@ class Part:
     only: frozenset[str] | None = None  # the files of the folder that belong to it; None: all of them
 
     def contents(self) -> Iterator[tuple[str, Path]]:
-        """Yield (path in the bundle, path here) of everything in the part, by name, with folders before their
-        contents.
-        """
+        """Yield (path in the bundle, local path) for each entry of the part, by name, folders before their contents."""
         yield self.path, self.source
         if self.source.is_dir():
             for top, folders, files in os.walk(self.source):
@@ -49,7 +47,5 @@ class Part:
 
 
 def userland_depth(path: str) -> int | None:
-    """Return how many parts of a path name a userland, in which links, permissions and dates count; None outside
-    userlands.
-    """
+    """Return the number of leading parts of a path that name its userland; None outside userlands."""
     return 2 if path.startswith(f"{USERLANDS}/") else None

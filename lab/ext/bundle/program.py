@@ -1,4 +1,4 @@
-"""Build the program in a bundle: a zip file for Python, with the lab and everything that the lab needs."""
+"""Build the program in a bundle: a zip file for Python, with the lab and all its dependencies."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ main()
 def make(to: Path, tree: Path, package: Path, shipped: Path) -> None:
     """Write the program: the folder `tree` with a Python, the lab's own `package`, and the `shipped` files.
 
-    The program has the lab's version, like an installed package. The zip comment is left for the seal.
+    The program has the lab's version, like an installed package. The zip comment is reserved for the seal.
     """
     own = version("replab")
     with zipfile.ZipFile(to, "x", zipfile.ZIP_DEFLATED) as zipped:

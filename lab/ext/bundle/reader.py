@@ -1,4 +1,4 @@
-"""Read a bundle file. Every byte is checked, and nothing is written outside the given folder."""
+"""Read a bundle file. Every byte is checked, and no file is written outside the given folder."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _opened(file: Path) -> Iterator[_Reader]:
 
 
 class _Reader:
-    """Reads the archive from start to end. `missing` lists the files that it has not reached yet."""
+    """Reads the archive from start to end. `missing` lists the files that the reader has not reached yet."""
 
     def __init__(self, sealed: Sealed, source: zstandard.ZstdDecompressionReader) -> None:
         self.missing: dict[str, str] = {}
@@ -112,7 +112,7 @@ class _Reader:
     def __iter__(self) -> Iterator[tarfile.TarInfo]:
         """Yield each file, folder and link in turn.
 
-        Raises ArchiveError for anything else, and for a path that leads out of the folder.
+        Raises ArchiveError for other file types, and for a path that leads out of the folder.
         """
         for member in self._members:
             self._at = member.name

@@ -1,4 +1,4 @@
-"""Check whether all bytes of a bundle file match the seal. Any Python can run this module, with nothing installed."""
+"""Check whether all bytes of a bundle file match the seal. This module needs only the Python standard library."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Sealed:
         return data
 
     def is_whole(self) -> bool:
-        """Read the rest, and return whether everything matches the seal."""
+        """Read the rest, and return whether all bytes match the seal."""
         while self.read(PIECE):
             pass
         return self._file.read() == self._digest.hexdigest().encode()

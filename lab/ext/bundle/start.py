@@ -1,7 +1,8 @@
-"""Start the lab in a bundle: `python3 FILE verify`. Any Python from 3.11 on can do this, with nothing installed.
+"""Start the lab in a bundle: `python3 FILE verify`.
 
-A bundle file is a program for Python, and its `__main__` calls this module. The module unpacks the bundle's Python and
-packages once, and passes control to the lab in them. It uses only the kernel and /bin/sh of this machine.
+This module needs only the standard library of Python 3.11 or later. A bundle file is a program for Python, and its
+`__main__` calls this module. The module unpacks the bundle's Python and packages once, and passes control to the
+unpacked lab. The lab then uses only the kernel and /bin/sh of this machine.
 """
 
 from __future__ import annotations
@@ -123,7 +124,7 @@ def _runs_programs(folder: Path) -> bool:
 
 
 def _environment(place: Path) -> dict[str, str]:
-    """Return this environment with our Python module paths in place of any others."""
+    """Return this environment with the bundle's Python module paths in place of any others."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     return kept | {"PYTHONPATH": str(place), "PYTHONNOUSERSITE": "1"}
 

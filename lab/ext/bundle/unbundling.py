@@ -1,8 +1,9 @@
 """Extract kernels, userlands and records from a bundle file, so that trials can run on them here.
 
 A userland's name is the hash of its bytes, so the userland goes to the cache that all runs share. A kernel's name
-follows from its recipe, which its bytes do not prove. So the kernel is stored with the bundle, under the bundle's hash,
-and only the bundle's trials run on it, unless a user who trusts the bundle `take`s it.
+follows from its recipe, and the bytes cannot prove that they were built from this recipe. So the kernel is stored with
+the bundle, under the bundle's hash, and only the bundle's trials run on this kernel, unless a user who trusts the
+bundle calls `take`.
 """
 
 from __future__ import annotations
@@ -64,10 +65,10 @@ class Unbundled:
 
 
 def ready(file: Path) -> Unbundled:
-    """Return a bundle's kernels and userlands, after extracting those from `file` that are not here yet.
+    """Return a bundle's kernels and userlands, after extracting any missing ones from `file`.
 
-    All bytes of the file are checked in either case. Raises BundleError, InputError for a file that cannot be read, and
-    MachineError if there is no room.
+    All bytes of the file are checked, even if nothing is missing. Raises BundleError, InputError for a file that cannot
+    be read, and MachineError if there is no room.
     """
     contents = reader.identify(file)
     if _place(contents).is_dir() and all(cache.load(name) for name in _userlands(contents)):

@@ -1,4 +1,4 @@
-"""Write a bundle atomically. The same parts give the same bytes."""
+"""Write a bundle atomically. Equal parts give equal bytes."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _archive(
 
 
 def _add(tar: tarfile.TarFile, part: Part, path: str, source: Path, contents: Manifest) -> None:
-    """Add one file, folder or link of a part. Raises MachineError if it changes in the meantime."""
+    """Add one file, folder or link of a part. Raises MachineError if the file changes in the meantime."""
     about = source.lstat()
     if stat.S_ISDIR(about.st_mode):
         header = _header(path, tarfile.DIRTYPE)

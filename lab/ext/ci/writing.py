@@ -48,8 +48,8 @@ _COMMAND = r"(run|packetdrill run)( [\w./:*@=-]+)*"
 def create(system: str, lab: str, command: str) -> str:
     """Write the CI system's configuration file below the current directory, and return its name.
 
-    `lab` is the lab's repository, and `command` is the lab's command to run. Raises InputError if either is wrong or
-    the file already exists, and MachineError if the write fails.
+    `lab` is the lab's repository, and `command` is the lab's command to run. Raises InputError if one of these is
+    invalid or the file already exists, and MachineError if the write fails.
     """
     if system not in SYSTEMS:
         raise InputError(f"'{system}' is unknown; use {' or '.join(SYSTEMS)}")

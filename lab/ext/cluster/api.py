@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @spread(PlanOptions)
 def plan(*claims: str | Path, options: PlanOptions, seeds: Sequence[int] | None = None) -> Campaign:
-    """Return the trials that `run`, or `run_seeds` with `seeds`, would run, and their cost. Nothing runs.
+    """Return the trials that `run`, or `run_seeds` with `seeds`, would run, and their cost, without running them.
 
     The cost is in core seconds, bytes of disk space, and bytes of memory for `jobs` parallel trials (default: one per
     core).
@@ -37,7 +37,7 @@ def run_shard(
     seeds: Sequence[int] | None = None,
     plan: Path | str | None = None,
 ) -> ShardRun:
-    """Run one part, such as "3/16", of the trials that `run` (with `seeds`: `run_seeds`) would run, and judge nothing.
+    """Run one part, such as "3/16", of the trials that `run` (with `seeds`: `run_seeds`) would run. Judge no claim.
 
     All parts together are complete, and no trial is in two parts. The parts are balanced with the cost model, or with
     the file `plan`, the output of `lab cluster plan --json`. Raises the errors of `run`.

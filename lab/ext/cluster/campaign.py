@@ -63,7 +63,7 @@ class PlannedTrial:
 
 @dataclass(frozen=True)
 class Campaign:
-    """Holds a store's missing trials, the number of present trials, and the cases that cannot run here, with reasons.
+    """Holds a store's missing trials, the number of stored trials, and the cases that cannot run here, with reasons.
 
     `needs` is the estimated disk space and memory that the trials need, and `free` is the free disk space and memory.
     """
@@ -151,10 +151,10 @@ def campaign(asked: Sequence[Asked], results: Path, jobs: int | None = None) -> 
 
 
 def run_shard(asked: Sequence[Asked], shard: Shard, costs: _Costs, options: RunOptions) -> ShardRun:
-    """Run the trials of a shard that the store lacks. Nothing is judged, because other shards have the rest.
+    """Run the trials of a shard that the store lacks. No claim is judged, because other shards have the other trials.
 
-    Only the claims, the model of costs and `costs` decide the contents of a shard, not this machine or its store.
-    Trials in real time are in no shard. Raises SpecError, MachineError, Interrupted, and NoRoom (see
+    Only the claims, the cost model and `costs` decide the contents of a shard. This machine and its store have no
+    influence. Shards never contain real-time trials. Raises SpecError, MachineError, Interrupted, and NoRoom (see
     `options.anyway`).
     """
     plans = [plan(experiments, settings) for experiments, settings in asked]
@@ -210,7 +210,7 @@ def _own(planned: Sequence[PlannedCase], shard: Shard, costs: _Costs) -> set[_Sl
 
 
 def _performed(lacking: Sequence[PlannedTrial]) -> list[Cost]:
-    """Return the costs of the runs. A run that several trials share costs only once."""
+    """Return the costs of the runs. A run that several trials share is counted only once."""
     costs = {each.trial.address: each.cost for each in lacking}
     return [costs[first.address] for first, *_ in alike(each.trial for each in lacking)]
 
@@ -250,6 +250,6 @@ def _recorded(store: Store) -> dict[Hashable, tuple[float, int]]:
 
 
 def _keys(trial: Trial) -> tuple[Hashable, ...]:
-    """Return the keys by which a trial's cost may be known, the best first: its work on its network, then its case."""
+    """Return the keys under which a trial's cost may be known, the best first: its work on its network, its case."""
     does = canonical([trial.network, trial.workload, to_plain(trial.probes), trial.on, trial.clock])
     return does, (trial.claim, trial.key, trial.on, trial.clock)

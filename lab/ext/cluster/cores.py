@@ -15,8 +15,8 @@ _POLL_SECONDS = 0.05
 def own_core() -> Iterator[int]:
     """Wait for a core that no guest of another worker on this machine uses, and yield it.
 
-    A name in Linux's abstract socket namespace stands for a core. The name has a single holder, leaves no file, and is
-    free again as soon as its holder ends in any way.
+    A name in Linux's abstract socket namespace represents a core. The name has a single holder, leaves no file behind,
+    and is free again as soon as its holder ends for any reason.
     """
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as claim:
         while (core := _claimed(claim)) is None:

@@ -54,10 +54,10 @@ def assembled(
     cost: Mapping[str, float],
     display: Display,
 ) -> Iterator[_ClusterCrew]:
-    """Yield the crew of a cluster. Everything started for the crew ends afterwards. Raises InputError and MachineError.
+    """Yield the crew of a cluster. Everything that was started for the crew is ended afterwards.
 
-    `before` is called with each trial before the trial is handed out. `cost` holds each trial's estimated seconds, by
-    address.
+    Raises InputError and MachineError. `before` is called with each trial before the trial is handed out. `cost` holds
+    each trial's estimated seconds, by address.
     """
     with connected(where) as client, store.scratch() as scratch:
         token = scratch / "token"
@@ -91,7 +91,7 @@ class _ClusterCrew:
             run.recall()
 
     def wanted(self, trials: Sequence[Trial]) -> Plain:
-        """Return what a worker needs for these trials, in the form that `worker_tasks.admit` takes."""
+        """Return the requirements of these trials for workers, in the form that `worker_tasks.admit` takes."""
         return {
             "code": pilot.own_code(),
             "tools": {name: version for trial in trials for name, version in trial.tools.items()},
@@ -172,7 +172,7 @@ class _Run:
             self.crew.client.unsubscribe_topic(self.topic)
 
     def _hand_out(self, most: int) -> None:
-        """Hand out up to `most` trials together, because this is cheaper, or fewer if predictions take long."""
+        """Hand out up to `most` trials together, which costs less than one by one, or fewer if predictions are slow."""
         workers = frozenset(self.muster.admitted)
         shared = workers <= self.muster.sharing
         batch: dict[str, Trial] = {}
@@ -201,11 +201,11 @@ class _Run:
         }
 
     def _note_begun(self, event: tuple[float, str]) -> None:
-        """Record the key of a task that a worker has started. Dask calls this in its own thread."""
+        """Record the key of a task that a worker has started. Dask calls this method in a separate thread."""
         self.begun.add(event[1])
 
     def _stranded(self) -> list[str]:
-        """Return the tasks that wait for workers that are gone. Dask would wait for these workers to come back."""
+        """Return the tasks that wait for lost workers. Dask would wait for these workers to come back."""
         alive = self.muster.admitted.keys()
         return [key for key, flight in self.flying.items() if not flight.workers & alive]
 
@@ -223,7 +223,7 @@ class _Run:
             self.waiting.appendleft(flight.trial)
 
     def _landed(self) -> list[tuple[_Flight, Plain | None]]:
-        """Wait for trials to end. Return some ended trials with their answers, which are fetched together."""
+        """Wait for trials to end. Return some ended trials with their answers, which are fetched in one batch."""
         ended: list[_Flight] = []
         with suppress(queue.Empty):
             while len(ended) < TOGETHER:
@@ -288,9 +288,7 @@ class _Run:
         return TrialFailed(said, answer["exit_code"])
 
     def _account(self, trial: Trial) -> None:
-        """Show the state of the run, assuming the same time per cost for the remaining trials as for the finished
-        trials.
-        """
+        """Show the state of the run, with the remaining time if all trials take equally long per estimated cost."""
         cost = self.crew.cost[trial.address]
         self.done, self.left = self.done + cost, self.left - cost
         workers = len(self.muster.admitted)

@@ -1,8 +1,8 @@
 """Give workers the kernels and userlands that trials start from, each with its id and a hash check.
 
 A userland's name is the hash of its bytes, so the userland goes to the cache that all runs share. A kernel's name
-follows from its recipe, which its bytes do not prove. So a received kernel is stored under its hash, and only trials
-that request these bytes run on it.
+follows from its recipe, and the bytes cannot prove that they were built from this recipe. So a received kernel is
+stored under its hash, and only trials that request these bytes run on this kernel.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ def keep(part: Part, pieces: Iterable[bytes]) -> None:
 
 
 def tidy() -> None:
-    """Remove files from workers that were killed while a part arrived."""
+    """Remove the unfinished files of workers that were killed while a part arrived."""
     sweep(_sent())
 
 

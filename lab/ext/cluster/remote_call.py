@@ -9,8 +9,8 @@ from typing import Any
 def errand(function: Callable[..., Any]) -> Callable[..., Any]:
     """Return a function that calls `function` wherever Dask runs it.
 
-    Dask sends a module-level function as a name, and a scheduler or a worker that cannot import the module dies. Dask
-    sends a nested function by value, so a worker without the module answers with an ordinary ImportError.
+    Dask sends a module-level function as a name, which crashes a scheduler or a worker that cannot import the module.
+    Dask sends a nested function by value, so a worker without the module answers with an ordinary ImportError.
     """
     module, name = function.__module__, function.__name__
 

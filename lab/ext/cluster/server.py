@@ -1,4 +1,4 @@
-"""Fetch a file from an untrusted web server, with limits on bytes and time, and from no other server."""
+"""Fetch a file from an untrusted web server, with limits on bytes and time."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PIECE = 1 << 20
 
 
 class Refused(OSError):
-    """Raised if a server does something that no store's server does. The message names the action."""
+    """Raised if a server misbehaves in a way that no shared store's server would. The message names the action."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def fetch(url: str, target: BinaryIO, patience: Patience) -> None:
 
 
 class _SameScheme(urllib.request.HTTPRedirectHandler):
-    """Follows a redirect unless it leads to a different scheme: ftp://, or http:// from https://."""
+    """Follows a redirect unless it changes the scheme: to ftp://, or from https:// to http://."""
 
     def redirect_request(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: Any, newurl: str
@@ -127,7 +127,7 @@ class _Response(http.client.HTTPResponse):
 
 
 class _Metered(io.RawIOBase):
-    """Reads from a socket. The socket's own `timeout` would only limit each single read."""
+    """Reads from a socket. The socket's own `timeout` would limit only single reads."""
 
     def __init__(self, raw: io.RawIOBase, sock: Any, meter: _Meter) -> None:
         self._raw, self._sock, self._meter = raw, sock, meter

@@ -1,4 +1,4 @@
-"""Divide work into parts of about the same cost, in the same way on every machine."""
+"""Divide work into parts of about equal cost, in the same way on every machine."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Shard:
     def part(self, costs: Mapping[_Key, float]) -> set[_Key]:
         """Return the keys of this part. The parts of equal `costs`, in any order, are disjoint and complete.
 
-        The keys go, the most expensive first, to the part with the least cost so far (Graham's LPT). So no part costs
-        more than 4/3 of the largest part in the best division.
+        Each key, the most expensive first, is assigned to the part with the least cost so far (Graham's LPT). So no
+        part costs more than 4/3 of the largest part in the best division.
         """
         loads = [(0, number) for number in range(1, min(self.of, len(costs)) + 1)]  # further parts stay empty
         own: set[_Key] = set()

@@ -1,6 +1,6 @@
 """Read records from a shared store: `ab/abcd....tar.zst`, plain files in a folder or behind a web server.
 
-A record never changes, and its name follows from the trial's inputs, so requesting the file is the whole protocol.
+A record never changes, and its name follows from the trial's inputs, so the only request is to read a file.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class SharedFolder:
             yield file
 
     def add(self, record: Record) -> bool:
-        """Write a record's archive atomically, unless it exists. Return whether it was written.
+        """Write a record's archive atomically, unless the archive exists. Return whether it was written.
 
         Every byte of the record is checked first. Raises RecordError, and MachineError if the disk is full.
         """

@@ -37,14 +37,14 @@ class Added:
         return int(bool(self.refused))
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the counts as plain data for JSON."""
         return {"store": str(self.store), "added": self.added, "present": self.present, "refused": list(self.refused)}
 
 
 def merge(folders: Sequence[Path], results: Path) -> Added:
     """Add the records and predictions of other stores to the store at `results`, and rehash every byte.
 
-    The function refuses damaged records, and virtual-time records that this store has with different bytes. Raises
+    The function refuses damaged records, and virtual-time records whose bytes differ from the existing record. Raises
     InputError if a folder does not exist, and MachineError if the disk is full.
     """
     for folder in folders:
@@ -63,8 +63,8 @@ def merge(folders: Sequence[Path], results: Path) -> Added:
 def push(results: Path, target: Path) -> Added:
     """Write an archive of each record in the store at `results`, and its predictions, into the folder `target`.
 
-    The function leaves out real-time records, because a different machine would not reproduce them. Raises InputError
-    without a record, and MachineError if the disk is full.
+    The function omits real-time records, because other machines would not reproduce them. Raises InputError without a
+    record, and MachineError if the disk is full.
     """
     store, shared = Store(results), SharedFolder(target)
     records = [record for record in store if _shareable(record)]
@@ -91,8 +91,8 @@ def source(where: str) -> Callable[[Iterable[Trial], Store, Callable[[str], None
 def fetch(trials: Iterable[Trial], shared: SharedStore, store: Store, remark: Callable[[str], None]) -> None:
     """Add the missing records of these trials, with their predictions, from the shared store to `store`.
 
-    The function skips an archive that is incomplete or belongs to a different trial, and calls `remark` with the
-    reason. Raises MachineError if the shared store cannot be read or the disk is full.
+    The function skips an archive that is incomplete or belongs to another trial, and calls `remark` with the reason.
+    Raises MachineError if the shared store cannot be read or the disk is full.
     """
     asked = tuple(trials)
     lacking = [trial.address for trial in asked if travels(trial) and store.get(trial.address) is None]
@@ -117,7 +117,7 @@ def fetch(trials: Iterable[Trial], shared: SharedStore, store: Store, remark: Ca
 
 
 def _adopted(record: Record, store: Store) -> bool | str:
-    """Return whether the record is new in `store`, or why it is refused."""
+    """Return whether the record is new in `store`, or the reason for which it is refused."""
     try:
         record.verify()
         present = store.get(record.address)
@@ -158,7 +158,10 @@ def _added(store: Path, outcomes: Sequence[bool | str]) -> Added:
 
 @contextmanager
 def _predictions_of(shared: SharedStore, store: Store) -> Iterator[Path]:
-    """Yield a folder with the predictions of a shared store; empty if there are none. Raises RecordError."""
+    """Yield a folder with the predictions of a shared store. The folder is empty if there are no predictions.
+
+    Raises RecordError.
+    """
     with store.scratch() as folder:
         with shared.open(PREDICTIONS) as packed:
             if packed:

@@ -41,10 +41,10 @@ def address(client: Client) -> str:
 
 @contextmanager
 def connected(where: str | Client) -> Iterator[Client]:
-    """Yield a client for the cluster. Everything started for the client ends afterwards. A client that the caller
-    passes stays open.
+    """Yield a client for the cluster. Everything that was started for the client is ended afterwards.
 
-    Raises InputError if `where` names no cluster, and MachineError if Dask is missing or no scheduler answers.
+    A client that the caller passes stays open. Raises InputError if `where` names no cluster, and MachineError if Dask
+    is missing or no scheduler answers.
     """
     try:
         from distributed import Client
@@ -93,17 +93,17 @@ def _client(stack: ExitStack, cluster: object, where: str) -> Client:
 
 
 def _local(stack: ExitStack, count: int) -> object:
-    """Start workers here, each with one thread, and so with one core at a time. No other process can connect to their
-    ports.
+    """Start workers here, each with one thread, so that each worker uses one core at a time.
 
-    The workers are threads of this process. The core is for a guest, which is a separate process.
+    No other process can connect to their ports. The workers are threads of this process. The guest that uses the core
+    is a separate process.
     """
     import dask
     from distributed import Scheduler, SpecCluster, Worker
 
     class Quiet:
         def start_http_server(self, *_: object, **__: object) -> None:
-            """Serve no pages, because a loopback port is open to all users of this machine."""
+            """Do nothing: serve no pages, because a loopback port is open to all users of this machine."""
 
     class QuietScheduler(Quiet, Scheduler):
         """Schedules tasks without serving pages."""

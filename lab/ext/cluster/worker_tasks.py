@@ -1,6 +1,6 @@
 """Do a cluster's work on one of its machines, where Dask calls these functions in a thread of its worker.
 
-Arguments and results are plain data, so that a worker with a different version can report its version instead of
+Arguments and results are plain data, so that a worker with another version of the lab can report its version instead of
 failing.
 """
 
@@ -52,14 +52,14 @@ _LOOK_SECONDS = 0.5  # between two checks whether the caller still waits for a t
 
 @cache
 def own_code() -> str:
-    """Return a hash of the meaning of the code that a worker runs."""
+    """Return a hash of the code that a worker runs, without comments."""
     root = PACKAGE
     files = sorted(file for layer in _LAYERS for file in (root / layer).rglob("*.py"))
     return fingerprint({str(file.relative_to(root)): file.read_bytes() for file in files})[:16]
 
 
 def admit(wanted: Plain) -> Plain:
-    """Describe this machine: why it cannot run these trials, or else which kernels and userlands it needs.
+    """Describe this machine: why it cannot run these trials, or else the kernels and userlands that it needs.
 
     `wanted` holds the required `code` and `tools` (by version), the `parts`, and a `token`: the path of a file in the
     caller's store, and its content. A worker that sees this file writes records into that store.
@@ -80,7 +80,7 @@ def admit(wanted: Plain) -> Plain:
 
 
 def receive(part: tuple[str, str, str], pieces: Sequence[bytes]) -> str:
-    """Store a kernel or a userland in this machine's cache. Return why this failed, or ''."""
+    """Store a kernel or a userland in this machine's cache. Return the reason for a failure, or ''."""
     try:
         parts.keep(Part(*part), pieces)
     except LabError as error:
@@ -139,7 +139,7 @@ def _performed(task: Plain, store: Store, core: int, started: Callable[[Guest], 
 
 
 def _shares(path: str, content: str) -> bool:
-    """Return whether the caller's store is also visible here, and Dask's configuration does not forbid its use."""
+    """Return whether the caller's store is also visible here, and Dask's configuration permits its use."""
     if not dask.config.get("replab.shared", True):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Track a cluster's workers: new, admitted and lost workers, and refused workers with the reason."""
+"""Track a cluster's workers: new, admitted and lost workers, and refused workers with the reasons."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ _PIECE = 4 << 20  # bytes of an archive that are sent together
 
 
 class Muster:
-    """Admits workers as they arrive. Call `look` often, so that new workers get missing files while others work.
+    """Admits workers as they arrive.
 
-    `places` holds the local paths of the parts that workers may need, and `wanted` their other needs (see
+    Call `look` often, so that new workers receive missing files while other workers run trials. `places` holds the
+    local paths of the parts that workers may need, and `wanted` holds the other requirements (see
     `worker_tasks.admit`).
     """
 
@@ -57,7 +58,7 @@ class Muster:
     def look(self) -> None:
         """Note the workers that arrived or left since the last call.
 
-        Raises MachineError if no worker can work, or none answers.
+        Raises MachineError if no worker can run trials, or no worker answers.
         """
         if time.monotonic() - self._looked < _LOOK_SECONDS and self.admitted:
             self._hear()
@@ -129,11 +130,11 @@ class Muster:
         return self._submit(pilot.receive, tuple(part), self._pieces[part], worker=worker)
 
     def _sent(self, part: Part) -> list[Future[Any]]:
-        """Send the archive of a part to the cluster. From there, Dask distributes it to each worker that needs the
-        part.
+        """Send the archive of a part to the cluster.
 
-        The archive leaves this machine only once, and workers pass it on. If its holder dies, a waiting worker gets it
-        from the scheduler.
+        From there, Dask distributes it to each worker that needs the part. The archive leaves this machine only once,
+        and workers pass it on. If the worker that holds the archive dies, a waiting worker gets the archive from the
+        scheduler.
         """
         packed = parts.pack(part, self._places[part])
         self._display.remark(f"sending {part}: {len(packed) / 1e6:.1f} MB")

@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 
 def exercise(name: str, results: Folder = None) -> Lesson:
-    """Return an exercise of the course. The records of its trials go to the store `results` (same default as for
-    `run`).
+    """Return an exercise of the course. The records of its trials go to the store `results` (default: as for `run`).
 
     Raises InputError for an unknown exercise.
     """

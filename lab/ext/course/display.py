@@ -19,7 +19,10 @@ _COLOURS = {"right": "green", "wrong": "red", "empty": "dim", "broken": "magenta
 
 
 def render(found: Grades) -> RenderableType:
-    """Return the submissions, one below the other. Several submissions end with a table that has a row for each."""
+    """Return the submissions, one below the other.
+
+    For several submissions, a table with a row for each submission follows.
+    """
     submissions = found.by_submission()
     lines = [line for name, grades in submissions.items() for line in _submission(name, grades, found)]
     return Group(*lines, *([_sums(found)] if len(submissions) > 1 else []))
@@ -39,7 +42,7 @@ def _submission(name: str, grades: Sequence[Grade], found: Grades) -> Iterator[R
 
 
 def _counted(grades: Iterable[Grade], found: Grades) -> Text:
-    """Return how often each verdict occurs."""
+    """Return the number of grades with each verdict, in words."""
     parts = [(f"{count} {verdict}", _COLOURS[verdict]) for verdict, count in found.counts(grades).items() if count]
     return Text(", ").join(Text(text, style=colour) for text, colour in parts)
 
@@ -67,7 +70,7 @@ def _indented(text: RenderableType, by: int) -> RenderableType:
 
 
 def _sums(found: Grades) -> RenderableType:
-    """Return a table of the number of steps per verdict, with a row for each submission."""
+    """Return a table that counts steps per verdict, with a row for each submission."""
     table = Table(box=None, pad_edge=False)
     table.add_column("submission", overflow="fold")
     submissions = found.by_submission()

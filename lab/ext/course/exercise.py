@@ -1,4 +1,4 @@
-"""Provide the words in which an exercise of the course declares its steps, with their questions and experiments.
+"""Provide the classes with which an exercise of the course declares its steps, with their questions and experiments.
 
 An exercise file has its title in its docstring, and defines one `EXERCISE`. No file holds the figure that a student has
 to predict, because a trial measures the figure. For a choice, the file holds only a hash of the right option.
@@ -55,7 +55,7 @@ class Step:
     unit: str = ""  # of a numeric answer; "" for a count
 
     def why_not(self, answer: object) -> str:
-        """Return why `answer` is not a possible answer, or "" if it is."""
+        """Return the reason why `answer` is not a possible answer, or "" if it is possible."""
         raise NotImplementedError
 
 
@@ -65,13 +65,13 @@ def _is_number(answer: object) -> TypeGuard[int | float]:
 
 @dataclass(frozen=True, kw_only=True)
 class Predict(Step):
-    """Asks for a figure before its trial runs. The experiment uses the figure as its claim, and one arm counts."""
+    """Asks for a figure before its trial runs. The experiment uses the figure as its claim, which one arm tests."""
 
     experiment: Callable[[Said], Experiment]
     hints: tuple[Hint, ...] = ()
 
     def why_not(self, answer: object) -> str:
-        """Return why `answer` is not a figure in this unit, or "" if it is."""
+        """Return the reason why `answer` is not a figure in this unit, or "" if it is a figure."""
         wanted = f"a positive number of {self.unit}" if self.unit else "a positive number"
         return "" if _is_number(answer) else f"it should be {wanted}"
 
@@ -102,7 +102,7 @@ class Reach(Step):
     hints: Mapping[str, str] = field(default_factory=dict)
 
     def why_not(self, answer: object) -> str:
-        """Return why `answer` is not a possible setting, or "" if it is."""
+        """Return the reason why `answer` is not a possible setting, or "" if it is possible."""
         if self.options:
             wanted = ", ".join(f'"{option}"' for option in self.options)
             return "" if isinstance(answer, str) and answer in self.options else f"it should be one of {wanted}"
@@ -130,7 +130,7 @@ class Choose(Step):
             raise ValueError(f"step '{self.name}': no option has that digest; {self._known()}")
 
     def why_not(self, answer: object) -> str:
-        """Return why `answer` is not one of the options, or "" if it is."""
+        """Return the reason why `answer` is not one of the options, or "" if it is an option."""
         wanted = ", ".join(f'"{option}"' for option in self.options)
         return "" if isinstance(answer, str) and answer in self.options else f"it should be one of {wanted}"
 

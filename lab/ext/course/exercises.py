@@ -22,7 +22,7 @@ from lab.spec.loaded import Article, LoadedExperiment
 
 @dataclass(frozen=True)
 class LoadedExercise:
-    """Holds an exercise file as it was read."""
+    """Holds a loaded exercise file."""
 
     name: str
     title: str
@@ -71,7 +71,10 @@ def exercises() -> dict[str, Path]:
 
 
 def load(name: str) -> LoadedExercise:
-    """Return the exercise `name`. Raises InputError if it does not exist, and SpecError for mistakes in its file."""
+    """Return the exercise `name`.
+
+    Raises InputError if the exercise does not exist, and SpecError for mistakes in its file.
+    """
     known = exercises()
     if name not in known:
         raise InputError(f"unknown exercise '{name}'{suggestion(name, known)}; use one of {', '.join(known)}")

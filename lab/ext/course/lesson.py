@@ -1,7 +1,7 @@
-"""Guide a student through an exercise in a notebook: predict, run, look.
+"""Guide a student through an exercise in a notebook: predict a figure, run the trial, and look at the packets.
 
 The cell outputs hold the answers, so `lab.ext.course.submission` can read them without running a notebook's code. A
-step without an answer only shows that the answer is missing, so that the unchanged notebook runs without errors.
+step without an answer only shows that the answer is missing, so that the original notebook runs without errors.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class SaidStep:
         return self.answer is ...
 
     def run(self) -> Seen:
-        """Run the step's missing trials, and return the judged answer. Without an answer, run nothing."""
+        """Run the step's missing trials, and return the judged answer. Without an answer, run no trial."""
         if self.is_empty or isinstance(self.step, Choose):
             return Seen(self, None)
         return Seen(self, self.lesson.judge.judge(self.lesson.exercise, self.step, self.answer))
@@ -106,7 +106,7 @@ class Seen:
 
     @cached_property
     def claim(self) -> Claim | None:
-        """The step's claim with its records, or None if nothing ran."""
+        """The step's claim with its records, or None if no trial ran."""
         judged = self.outcome.judged if self.outcome else None
         return Claim(judged, in_report=False) if judged else None
 
@@ -115,7 +115,10 @@ class Seen:
         return self.claim.plot(kind, *arms, **options) if self.claim else self._nothing
 
     def packets(self, first: int = 1, count: int = 12, arm: str | None = None) -> Html:
-        """Return `count` packets of the capture from number `first` on, and copy it to `captures/` for Wireshark."""
+        """Return `count` packets of the capture from number `first` on.
+
+        Copy the capture to `captures/` for Wireshark.
+        """
         if self.claim is None:
             return self._nothing
         each = self.claim.arms(*([arm] if arm else []))[0]

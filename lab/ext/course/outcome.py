@@ -25,7 +25,7 @@ VERDICTS: tuple[StepVerdict, ...] = get_args(StepVerdict)
 
 @dataclass(frozen=True)
 class Outcome:
-    """Holds the result of an answer, in sentences for the student. `judged` holds the trials, if any ran."""
+    """Holds the result of an answer, in sentences for the student. `judged` holds the trials, if any trials ran."""
 
     verdict: StepVerdict
     says: str
@@ -84,7 +84,7 @@ def _short(answer: object) -> str:
 
 
 def _predicted(step: Predict, judged: JudgedClaim) -> str:
-    """Return how far off a prediction is, with the matching hint."""
+    """Return a prediction's error, with the matching hint."""
     result = next(each for each in judged.result.results if each.counts)
     said, measured = result.reported, result.measured
     assert said
@@ -102,7 +102,7 @@ def _predicted(step: Predict, judged: JudgedClaim) -> str:
 
 
 def _reached(step: Reach, judged: JudgedClaim) -> str:
-    """Return which goals the setting reaches, with hints for the others."""
+    """Return the goals that the setting reaches, with hints for the other goals."""
     counted = [each for each in judged.result.results if each.counts]
     titles = {case.key: case.title for case in judged.cases}
     goals = "; ".join(f"{titles[each.key]}: {_against(each)}" for each in counted)

@@ -18,8 +18,8 @@ _HEAD = ("No.", "Time, ms", "From", "Flags", "Seq", "Ack", "Window, B", "Header,
 def opened(capture: Path, name: str, first: int, count: int) -> Html:
     """Return up to `count` TCP packets from number `first` on, and copy the capture to `captures/` as `name`.
 
-    As in Wireshark, packets count from 1, sequence numbers count from the first in their direction, and a window is in
-    bytes, scaled as its SYN announced. Raises OSError and CaptureError.
+    As in Wireshark, packets count from 1, sequence numbers are relative to the first one in their direction, and
+    windows are in bytes, scaled as the SYN announced. Raises OSError and CaptureError.
     """
     _FOLDER.mkdir(exist_ok=True)
     shutil.copyfile(capture, _FOLDER / name)

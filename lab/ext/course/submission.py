@@ -1,7 +1,7 @@
 """Read the answers in the outputs of students' notebooks. No code of a submission is executed.
 
-Notebooks are untrusted: their code could do anything on the grader's machine, or never end. So an answer counts only if
-the student has run its cell and saved the notebook.
+Notebooks are untrusted: their code could do any damage on the grader's machine, or never end. So an answer is graded
+only if the student has run its cell and saved the notebook.
 """
 
 from __future__ import annotations
@@ -104,12 +104,12 @@ class _Cell:
 
     @property
     def steps(self) -> list[str]:
-        """Return the steps that the cell's code seems to answer."""
+        """Return the steps that the cell's code appears to answer."""
         return re.findall(r"""\.say\(\s*["']([\w.-]{1,80})["']""", self.source)
 
     @property
     def state(self) -> str:
-        """Return why an executed cell has no answer, or "" for a cell that was not executed."""
+        """Return the reason why an executed cell has no answer, or "" for a cell that was not executed."""
         if self.error:
             return f"its cell ended with {self.error}"
         blank = re.search(r""",\s*\.\.\.\s*\)""", self.source)

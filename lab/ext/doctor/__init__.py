@@ -1,4 +1,4 @@
-"""Check what works on this machine, and show how to fix the rest: `lab doctor`."""
+"""Check the lab's features on this machine, and show how to fix the ones that fail: `lab doctor`."""
 
 from lab.app.extension import Extension
 

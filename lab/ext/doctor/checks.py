@@ -1,4 +1,7 @@
-"""Find what works on this machine, and the exact blocker and fix for the rest. The checks really try each feature."""
+"""Find the features that work on this machine, and the exact blocker and fix for the others.
+
+Each check tries a feature.
+"""
 
 from __future__ import annotations
 
@@ -128,7 +131,7 @@ def _memory() -> Check:
 
 
 def _calls() -> Check:
-    """Return whether something, like a container's seccomp profile, forbids system calls that guests need."""
+    """Return whether a restriction, such as a container's seccomp profile, forbids system calls that guests need."""
     found = forbidden()
     if not found:
         return Check("system calls", True, "all calls that guests need are allowed")
@@ -152,7 +155,7 @@ def _disk(results: Path) -> Check:
 
 
 def _userland() -> Check:
-    """Return whether the guest userland is here and unaltered."""
+    """Return whether the guest userland is in the cache and unaltered."""
     try:
         found = userlands.find("guest")
     except LabError as error:
@@ -195,7 +198,7 @@ def _kernel(calls: Check) -> list[Check]:
 
 
 def _containment(how: str) -> Check:
-    """Return how far guests are confined. Trials run regardless of the result."""
+    """Return the degree to which guests are confined. Trials run regardless of the result."""
     if gaps := landlock.gaps(landlock.abi()):
         what = "guests are not contained" if landlock.abi() == 0 else "guests are contained except for"
         cure = f"a host with Linux {NEWEST_LANDLOCK} or newer and Landlock among its LSMs (lsm=landlock,...)"
@@ -213,7 +216,10 @@ def _host() -> Check:
 
 
 def _vm() -> list[Check]:
-    """Return whether distribution kernels run under QEMU, and with which clock. A KVM device alone proves nothing."""
+    """Return whether distribution kernels run under QEMU, and with which clock.
+
+    The existence of a KVM device alone is no proof.
+    """
     try:
         found, blocker = qemu.version(), qemu.counted()
     except LabError as error:

@@ -34,7 +34,7 @@ def hand_over(
 ) -> int:
     """Open a shell on `host` (None: the first host) or Mininet's command line, and return the exit status.
 
-    The guest can read the folder `shown`. A command is ended after `budget` seconds of wall-clock time.
+    The guest can read the folder `shown`. A command is stopped after `budget` seconds of wall-clock time.
 
     Raises InputError, SpecError, SessionFailed and MachineError.
     """

@@ -33,14 +33,14 @@ class SessionFailed(LabError):
 
 @dataclass(frozen=True)
 class Session:
-    """Describes the kernel on which to bring up a network, and the programs in its guest."""
+    """Runs a hands-on network in a guest: `kernel` boots with the programs in `root`."""
 
     kernel: Kernel
     root: Root
     budget: Budget  # for a command; a person has no limit
 
     def run(self, wanted: HandsOn) -> int:
-        """Run until the person or the command has finished, and return the exit status. Nothing is left behind.
+        """Run until the person or the command has finished, clean up, and return the exit status.
 
         Raises InputError without a terminal or a command, SessionFailed (also if the budget is exhausted), and
         MachineError.

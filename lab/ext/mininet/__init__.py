@@ -1,4 +1,4 @@
-"""Run Mininet scripts unchanged in a guest, in virtual time, and keep a record of each run: `lab mininet`."""
+"""Run unmodified Mininet scripts in a guest, in virtual time, and store a record of each run: `lab mininet`."""
 
 from lab.app.extension import Extension
 

@@ -22,11 +22,12 @@ def mininet(
     out: str | Path | None = None,
     heard: Callable[[bytes], None] = lambda _: None,
 ) -> MininetRun:
-    """Run a Mininet script, unchanged, in a guest in virtual time, and return its run. A stored run is not repeated.
+    """Run an unmodified Mininet script in a guest in virtual time, and return its run. A stored run is not repeated.
 
     The script sees the modules that it imports from its folder, and the files there that it names. The files that it
-    writes into its folder are copied to `out` (default: a folder with the script's name). `heard` gets its output as it
-    comes. Raises InputError, MachineError (no kernel, no userland), Interrupted, and the errors of running a trial.
+    writes into its folder are copied to `out` (default: a folder with the script's name). `heard` receives the script's
+    output as it arrives. Raises InputError, MachineError (no kernel, no userland), Interrupted, and the errors of
+    running a trial.
     """
     from lab.ext.mininet import running
     from lab.machine.kernel import choose

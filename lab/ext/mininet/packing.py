@@ -23,7 +23,7 @@ _PYTHON_2 = re.compile(rb"^\s*(?:print +[^(=\s]|except \w+ *, *\w+:|exec +['\"])
 
 @dataclass(frozen=True)
 class PackedScript:
-    """Holds a script with its files, as a guest gets them."""
+    """Holds a script with its files, in the form that a guest receives."""
 
     name: str  # the script's path below the folder
     archive: bytes  # an uncompressed tar file; the same files give the same bytes
@@ -31,7 +31,7 @@ class PackedScript:
 
 
 def pack(script: Path) -> PackedScript:
-    """Return a script with the files of its folder that it imports or names, directly or through such files.
+    """Return a script with the files of its folder that it imports or names, directly or through other such files.
 
     Raises InputError for a script that cannot be read or is Python 2.
     """

@@ -75,7 +75,7 @@ class MininetRun:
 
     @property
     def sentence(self) -> str:
-        """Return what happened, in one line."""
+        """Return the outcome of the run, in one line."""
         ended = "did not end in time" if self.status is None else f"exit status {self.status}"
         seconds = self.record.host.get("guest_seconds")
         parts = [f"{self.script}: {ended}"] + ([f"{seconds:.1f} s of its own time"] if self.is_new and seconds else [])
@@ -84,12 +84,12 @@ class MininetRun:
 
     @property
     def instead(self) -> str:
-        """Return what a failed script cannot have, with what to do instead; "" if that is unknown."""
+        """Return the feature that a failed script cannot use in a guest, with an alternative; "" if unknown."""
         said = "\n".join(self.record.text(SAID).splitlines()[-LAST_LINES:]) if self.exit_code else ""
         return next((instead for pattern, instead in CANNOT if re.search(pattern, said)), "")
 
     def plain(self) -> dict[str, Any]:
-        """Return this for JSON."""
+        """Return the run as plain data for JSON."""
         return {
             "script": self.script,
             "trial": self.record.address,
@@ -103,7 +103,7 @@ class MininetRun:
 
 
 def with_switch(plain: Kernel) -> UmlKernel:
-    """Return the kernel if it has Open vSwitch, else the one that differs by that. Build it if it is missing.
+    """Return the kernel if it has Open vSwitch, else its variant with Open vSwitch, which is built if it is missing.
 
     Raises InputError for a kernel that is not built here, and the errors of `builder.build`.
     """
@@ -167,7 +167,7 @@ def run(
 
 
 def _performed(trial: Trial, store: Store, kernel: Kernel, budget: Budget, heard: Callable[[bytes], None]) -> Record:
-    """Run the trial in the background, and pass on what the script prints until it ends. Ctrl-C ends the guest."""
+    """Run the trial in the background, and pass on the script's output until the script ends. Ctrl-C ends the guest."""
     guests: list[Guest] = []
     core = min(os.sched_getaffinity(0))
     told = 0

@@ -36,7 +36,10 @@ class MixedRun:
 
     @property
     def exit_code(self) -> int:
-        """Return 1 if a command failed, else 0. A command that was stopped at the time limit did not fail."""
+        """Return 1 if a command failed, else 0.
+
+        A command that was stopped at the time limit does not count as failed.
+        """
         return int(any(self.outcome.statuses))
 
     def plain(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Run a network with hosts that have their own kernels: one guest for each such host, and one for everything else."""
+"""Run a network with hosts that have their own kernels: one guest for each such host, and one for all other nodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MEMORY = Size.of("1 GiB")  # of each guest
 
 @dataclass(frozen=True)
 class Mixed:
-    """Describes a run: a network, the common kernel, and the kernels of the hosts that have their own."""
+    """Describes a run: a network, the common kernel, and the separate kernels of individual hosts."""
 
     network: Network
     kernel: Kernel
@@ -118,7 +118,7 @@ def _seed(seed: int, place: str) -> int:
 
 
 def _wait(guests: Mapping[str, Guest], out: Path) -> dict[str, GuestResult]:
-    """Wait for all guests, and end all if one dies, because the others would wait for their turn forever."""
+    """Wait for all guests. If one guest dies, end all guests, because the others would wait for their turn forever."""
     ended: dict[str, GuestResult] = {}
     with ThreadPoolExecutor(len(guests)) as pool:
         waiting = {pool.submit(guest.wait): place for place, guest in guests.items()}

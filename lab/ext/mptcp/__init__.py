@@ -1,4 +1,4 @@
-"""Model Multipath TCP: how a connection uses its paths, and how long a transfer over several paths takes."""
+"""Model Multipath TCP: a connection's use of its paths, and the time of a transfer over several paths."""
 
 from lab.app.extension import Extension
 

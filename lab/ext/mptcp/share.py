@@ -14,7 +14,7 @@ def path_share(node: str, interface: str) -> Measure:
     """Return a metric: the share of all payload bytes that took the path over one interface of `node`.
 
     All interfaces of the node that serve as paths must be captured, with one subflow each. Data that a subflow
-    retransmitted counts once. Data that another subflow repeated counts for both.
+    retransmitted is counted once. Data that another subflow repeated is counted for both subflows.
     """
 
     def measure(record: Record) -> Value:

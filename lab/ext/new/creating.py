@@ -1,6 +1,4 @@
-"""Write an experiment that runs unchanged, with its topology and its test, as a starting point for the user (`lab
-new`).
-"""
+"""Write an experiment that runs as is, with its topology and its test, as a starting point for the user (`lab new`)."""
 
 from __future__ import annotations
 
@@ -79,7 +77,7 @@ def create(name: str, template: str = "transfer") -> tuple[str, list[str]]:
 
 
 def _about(article: str) -> str:
-    """Return the article.yaml of this article from a different place, else a nearly empty file."""
+    """Return the article.yaml of this article from the lab or a pack, else a nearly empty file."""
     for root in shipped.places():
         known = root / "experiments" / article / "article.yaml"
         if known.exists():

@@ -14,7 +14,7 @@ _EDITOR = f"# yaml-language-server: $schema={SCHEMA}\n"
 
 @dataclass(frozen=True)
 class Template:
-    """Holds the texts of one kind of experiment."""
+    """Holds the texts for one kind of experiment."""
 
     experiment: str
     topology: str

@@ -42,7 +42,7 @@ class Browser:
         self._ask("Page.enable")
 
     def show(self, page: Path) -> None:
-        """Load a file, and return once it is laid out."""
+        """Load a file, and return once the page is laid out."""
         self._ask("Page.navigate", url=page.resolve().as_uri())
         while self.evaluate("document.readyState") != "complete" or self.evaluate("location.href") == "about:blank":
             time.sleep(0.02)

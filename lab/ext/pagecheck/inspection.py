@@ -1,4 +1,4 @@
-"""Check a report as its readers see it: every link, and every page at several widths in a real browser."""
+"""Check a report: every link, and every page at several widths in a real browser."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Inspection:
 
     @property
     def exit_code(self) -> int:
-        """Return 1 if anything is wrong, else 0."""
+        """Return 1 if a page has a fault, else 0."""
         return 1 if self.problems else 0
 
     def plain(self) -> dict[str, Any]:
@@ -39,10 +39,10 @@ class Inspection:
 
 
 def inspect(folder: Path, say: Callable[[str], None], axe: Path | None = None) -> Inspection:
-    """Return the faults in all pages of a report. With `axe`, the file of axe-core's script, also check axe-core's
-    rules.
+    """Return the faults in all pages of a report.
 
-    Raises MachineError if there is no browser or it fails, and InputError for a file that is not this script.
+    With `axe`, the file of axe-core's script, also check axe-core's rules. Raises MachineError if there is no browser
+    or the browser fails, and InputError if `axe` is not axe-core's script.
     """
     rules = _script(axe) if axe else ""
     pages = sorted(folder.rglob("*.html"))

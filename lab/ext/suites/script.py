@@ -1,4 +1,4 @@
-"""Judge a packetdrill script: whether it holds with each IP version."""
+"""Judge whether a packetdrill script holds with each IP version."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class JudgedScript:
 
 @dataclass(frozen=True)
 class Shift:
-    """Describes how a run differs from the script's run on a second kernel, in the verdict or in an event's time."""
+    """Describes the difference between the runs of a script on two kernels, in the verdict or an event's time."""
 
     script: str
     version: str

@@ -35,8 +35,8 @@ def collect(
     """Return the records in a store that match all conditions. With `remove`, also remove them.
 
     The conditions are: claims (ids, articles or packs, including those that are no longer installed), `older_than`,
-    `kernel` (name, version or id), and `unplanned`. `unplanned` selects records that their claim no longer needs,
-    because the claim, the lab's code in a guest or the userland has changed. Raises InputError without a condition or a
+    `kernel` (name, version or id), and `unplanned`. `unplanned` selects records that their claims no longer need,
+    because the claim, the lab's guest code or the userland has changed. Raises InputError without a condition or a
     store, for an unknown claim, and for a kernel without a record, SpecError for mistakes in files, and StoreInUse
     while another command uses the store.
     """
@@ -59,7 +59,7 @@ def fsck(results: Folder = None, remove: bool = False) -> Checkup:
 
 
 def pack(*claims: str | Path, older_than: timedelta | None = None, results: Folder = None) -> Repacked:
-    """Compress the large captures and samples of a store's records, which can be read as before.
+    """Compress the large captures and samples of a store's records, which stay readable for all commands.
 
     The function packs only records of these claims (ids, articles, packs; default: all) that are older than
     `older_than`. Raises InputError for an unknown claim or without a store, SpecError for mistakes in files, StoreInUse
@@ -69,7 +69,7 @@ def pack(*claims: str | Path, older_than: timedelta | None = None, results: Fold
 
 
 def unpack(*claims: str | Path, older_than: timedelta | None = None, results: Folder = None) -> Repacked:
-    """Decompress the files that `pack` compressed. Raises the same errors."""
+    """Decompress the files that `pack` compressed. Raises the errors of `pack`."""
     return _repacked(claims, older_than, "plain", results)
 
 

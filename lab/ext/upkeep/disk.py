@@ -19,7 +19,10 @@ def taken(status: os.stat_result) -> int:
 
 
 def below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield a folder and everything in it, each with its status. Files that disappear during the walk are skipped."""
+    """Yield a folder and all entries below it, each with its status.
+
+    Files that disappear during the walk are skipped.
+    """
     left = [folder]
     while left:
         path = left.pop()
@@ -31,7 +34,7 @@ def below(folder: Path) -> Iterator[tuple[Path, os.stat_result]]:
 
 
 def unseen(folder: Path, seen: set[_File]) -> Iterator[tuple[Path, os.stat_result]]:
-    """Yield the files and folders of `below`, except files that are in `seen` under a different name."""
+    """Yield the files and folders of `below`, except files that are already in `seen` under another name."""
     for path, status in below(folder):
         if _file(status) not in seen:
             yield path, status
@@ -42,7 +45,7 @@ def unseen(folder: Path, seen: set[_File]) -> Iterator[tuple[Path, os.stat_resul
 def freed(folders: Sequence[Path]) -> Iterator[int]:
     """Yield, for each folder, the space in bytes that its removal frees after the removal of the previous folders.
 
-    A file with another name elsewhere (in a remaining record, or in a different store) stays on the disk.
+    A file that also has a name in a remaining record, or in another store, stays on the disk.
     """
     names: Counter[_File] = Counter()
     for folder in folders:

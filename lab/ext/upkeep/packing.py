@@ -1,4 +1,4 @@
-"""Compress large outputs in a store to save space, and decompress them. A record is the same in both forms."""
+"""Compress large outputs in a store to save space, and decompress them. A record's hashes are equal in both forms."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Repacked:
         return int(bool(self.refused))
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the counts as plain data for JSON."""
         return {
             "store": str(self.store),
             "form": self.form,
@@ -74,8 +74,8 @@ class _File:
 def exchange(store: Store, chosen: Callable[[Record], object], form: Form, progress: Progress) -> Repacked:
     """Convert the large captures and samples of the chosen records to `form`.
 
-    A file that several records share is converted in all of them. A file that differs from the trial's output is
-    refused and stays unchanged. Raises StoreInUse while a command uses the store, and MachineError if the disk is full.
+    A file that several records share is converted in all these records. A file that differs from the trial's output is
+    refused and not modified. Raises StoreInUse while a command uses the store, and MachineError if the disk is full.
     """
     done: list[_File] = []
     after, refused = 0, []
@@ -127,7 +127,7 @@ def _outputs(record: Record, form: Form) -> Iterator[tuple[Output, Path, Path]]:
 
 
 def _is_bulky(name: str, outputs: Mapping[str, Output]) -> bool:
-    """Return whether packing an output is worthwhile, and no other output has the name of the packed form."""
+    """Return whether packing an output is worthwhile, and whether the name of the packed form is free."""
     return name.endswith(SUFFIXES) and outputs[name].bytes >= LARGE and f"{name}{packed.SUFFIX}" not in outputs
 
 

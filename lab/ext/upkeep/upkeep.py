@@ -115,7 +115,7 @@ class Doomed:
 
 @dataclass(frozen=True)
 class Collection:
-    """Lists the records that were or would be removed, and counts those that stay."""
+    """Lists the records that were or would be removed, and counts the records that stay."""
 
     store: Path
     doomed: tuple[Doomed, ...]
@@ -163,10 +163,9 @@ class Checkup:
 
 
 def usage(results: Path) -> Usage:
-    """Return the disk usage of the store at `results`, the largest first. A file that several records share counts
-    once.
+    """Return the disk usage of the store at `results`, the largest first.
 
-    Raises InputError without a store.
+    A file that several records share is counted once. Raises InputError without a store.
     """
     store = _store(results)
     records: Counter[str] = Counter()
@@ -255,7 +254,7 @@ def _claim(record: Record) -> str:
 
 
 def _kind(path: Path, status: os.stat_result) -> str:
-    """Return the kind of a file from its path relative to the record's folder."""
+    """Return the kind of a file from its path relative to the record folder."""
     if stat.S_ISDIR(status.st_mode):
         return FOLDERS
     if path.parts[0] != "out":
@@ -283,7 +282,7 @@ def _by_size(table: Mapping[str, tuple[int, int]]) -> dict[str, tuple[int, int]]
 
 
 def _fitting(store: Store, wanted: Wanted) -> Callable[[Record], str]:
-    """Return a function that returns why a record matches, or ""."""
+    """Return a function that returns the reason why a record matches, or ""."""
     named = _named(wanted.claims, store)
     why_unplanned = _planning() if wanted.unplanned else None
     until = datetime.now(UTC) - wanted.older_than if wanted.older_than is not None else None
@@ -312,7 +311,7 @@ def _named(claims: Sequence[str], store: Store) -> set[str]:
 
 
 def _planning() -> _Planned:
-    """Return a function that returns why no installed claim plans a trial any longer, or ""."""
+    """Return a function that returns the reason why no installed claim plans a trial any longer, or ""."""
     code = tools.own_code()
     here = {loaded.id: loaded for loaded in find.find(find.experiments())}
     asking = {claim: _asking(loaded) for claim, loaded in here.items()}
@@ -336,7 +335,7 @@ def _asking(loaded: LoadedExperiment) -> tuple[Callable[[Trial], bool], Mapping[
 
 
 def _is_older(record: Record, until: datetime) -> bool:
-    """Return whether a record is older than `until`; False if it has no date."""
+    """Return whether a record is older than `until`; False if the record has no date."""
     try:
         return datetime.fromisoformat(_started(record)) < until
     except (ValueError, TypeError):

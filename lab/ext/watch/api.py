@@ -24,8 +24,8 @@ def watch(
 ) -> Watched:
     """Run the first trial of a claim's arm (None: the first arm), and pass its progress to `seen`.
 
-    `seen` is called ten times in each second of the trial's own time. The record is the same as that of `run`, and goes
-    to the same store. An existing record stays, and its bytes are compared with those of the new record. Raises
+    `seen` is called ten times in each second of the trial's own time. The record is identical to the record of `run`,
+    and goes to the same store. An existing record stays, and is compared byte by byte with the new record. Raises
     InputError for an unknown claim or arm, or if no probe writes during the trial; MachineError; and the errors of
     running a trial.
     """

@@ -1,4 +1,4 @@
-"""Show the progress of a trial while it runs, as lines or, on a terminal, as a curve for each figure."""
+"""Show the progress of a trial while the trial runs, as lines or, on a terminal, as a curve for each figure."""
 
 from __future__ import annotations
 

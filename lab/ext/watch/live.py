@@ -19,7 +19,7 @@ from lab.spec.metric import MetricError
 
 @dataclass(frozen=True)
 class Moment:
-    """Holds a connection's state at one moment: window or bytes in flight, round-trip time and acknowledged bytes."""
+    """Holds a connection's state at one moment: window or bytes in flight, round-trip time, and acknowledged bytes."""
 
     time_ns: int
     window: int | None  # None if it is not visible

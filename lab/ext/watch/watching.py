@@ -1,7 +1,7 @@
-"""Run one trial, and show what its probes have written so far while it runs.
+"""Run one trial, and show the probes' output while the trial runs.
 
-A guest writes directly into its trial's folder, so watching adds nothing to the trial. The record is the same as that
-of `lab run`.
+A guest writes directly into its trial's folder, so watching does not affect the trial. The record is identical to the
+record of `lab run`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ class Glimpse:
     """Holds the bulk flow's state at `seconds` of the trial's own time, and its goodput since the last glimpse.
 
     `window` is the congestion window in bytes if tcp_info is sampled, else the bytes in flight. `queue` is the excess
-    of the round-trip time over the shortest one. Both are None without a probe at the sender.
+    of the round-trip time over the shortest round-trip time. `window` and `queue` are None without a probe at the
+    sender.
     """
 
     seconds: float
@@ -50,7 +51,7 @@ class Glimpse:
 
 @dataclass(frozen=True)
 class Watched:
-    """Describes which trial was watched, and whether its record is new in the store."""
+    """Names the watched trial, and tells whether its record is new in the store."""
 
     arm: str
     trial: str  # its address
@@ -58,7 +59,7 @@ class Watched:
     refused: tuple[str, ...] = ()
 
     def plain(self) -> dict[str, Any]:
-        """Return this as plain data for JSON."""
+        """Return the watched trial as plain data for JSON."""
         return {"arm": self.arm, "trial": self.trial, "new": self.is_new, "refused": list(self.refused)}
 
 
@@ -67,9 +68,9 @@ def watch(
 ) -> Watched:
     """Run the first trial of an arm (None: the first arm), pass each glimpse to `seen`, and store the record.
 
-    If the store already has the record, the stored record stays, and the new one is compared with it. Raises InputError
-    for an unknown arm, or for an arm without a probe that writes during the trial; MachineError if the trial cannot run
-    here; Interrupted; and the errors of running a trial.
+    If the store already has the record, the stored record stays, and the new record is compared with it. Raises
+    InputError for an unknown arm, or for an arm without a probe that writes during the trial; MachineError if the trial
+    cannot run here; Interrupted; and the errors of running a trial.
     """
     planned = _chosen(loaded, arm, settings)
     name, followed = _followed(planned.case)
@@ -85,7 +86,7 @@ def watch(
 
 
 def _differences(address: str, again: Store, store: Store) -> Iterator[str]:
-    """Yield the faults of the new record of a trial that the store already has: damage, or different bytes."""
+    """Yield the faults of a trial's new record, compared with the record in the store: damage, or different bytes."""
     fresh, present = again.get(address), store.get(address)
     if fresh is None or present is None:
         return
@@ -124,7 +125,7 @@ def _followed(case: Case) -> tuple[str, Followed]:
 def _performed(
     planned: PlannedCase, store: Store, name: str, followed: Followed, seen: Callable[[Glimpse], None]
 ) -> None:
-    """Run the trial in the background, and read what it writes until it ends. Ctrl-C ends the guest."""
+    """Run the trial in the background, and read the file that it writes until it ends. Ctrl-C ends the guest."""
     guests: list[Guest] = []
     steps = _Steps(isinstance(followed, FollowedSamples))
     core = min(os.sched_getaffinity(0))
@@ -160,7 +161,7 @@ class _Steps:
         self._least: int | None = None
 
     def of(self, moments: Sequence[Moment], over: bool = False) -> Iterator[Glimpse]:
-        """Yield the glimpses that these moments complete. With `over`, also yield a glimpse for the rest."""
+        """Yield the glimpses that these moments complete. With `over`, also yield a glimpse for the remaining time."""
         for number, moment in enumerate(moments, 1):
             if moment.trip_ns is not None:
                 self._trip = moment.trip_ns

@@ -15,7 +15,7 @@ FABRICS = ("netlink", "mininet")  # the usual one first
 
 
 def choose(name: str) -> type[Fabric]:
-    """Return the fabric with this name, which is imported only now.
+    """Import and return the fabric with this name.
 
     Raises InputError if there is no such fabric, and MachineError if Mininet is missing.
     """

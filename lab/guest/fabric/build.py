@@ -1,7 +1,7 @@
 """Build a network from existing namespaces, step by step. Removing the namespaces undoes every step.
 
 Call `prepare` for each node, `connect` for its links with the socket of `wiring`, `finish` for each node, and then
-`settle` once. Every step raises NetlinkError, NamespaceError, FabricError or OSError if the kernel refuses.
+`settle` once. Every step raises NetlinkError, NamespaceError, FabricError or OSError if the kernel refuses a request.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ AT_ONCE = {"net.ipv6.conf.default.mldv2_unsolicited_report_interval": "1"}
 
 
 class FabricError(LabError):
-    """Raised if the kernel refuses a setting, or if the network was built but its links got no carrier."""
+    """Raised if the kernel refuses a setting, or if the network was built but its links have no carrier."""
 
 
 def prepare(spaces: Spaces, node: Node) -> None:
-    """Set the node's sysctls, then bring up lo and the bridge. Some sysctls are the defaults for later interfaces."""
+    """Set the node's sysctls, then bring up lo and the bridge. Later interfaces inherit some of the sysctls."""
     own = {end.name for end in spaces.interfaces[node.name]}
     with spaces.inside(node.name) as netlink:
         _set({**AT_ONCE, **{name: value for name, value in node.sysctls.items() if _interface_of(name) not in own}})
@@ -49,7 +49,7 @@ def prepare(spaces: Spaces, node: Node) -> None:
 
 @contextmanager
 def wiring(spaces: Spaces) -> Iterator[Netlink]:
-    """Yield a socket in the wires' namespace, after settings that keep the namespace from sending frames of its own."""
+    """Yield a socket in the wires' namespace, after settings that keep its kernel from sending frames of its own."""
     with spaces.of(WIRES).entered():
         _set({**SILENT, f"net.ipv6.conf.{device.WITNESS}.disable_ipv6": "1"})
         wires = Netlink()
@@ -83,7 +83,7 @@ def connect(spaces: Spaces, wires: Netlink, number: int, link: Link) -> None:
 
 
 def finish(spaces: Spaces, node: Node) -> None:
-    """Add routes and the neighbours' hardware addresses, so that ARP never takes part in a measurement."""
+    """Add routes and the neighbours' hardware addresses, so that no measurement includes ARP packets."""
     with spaces.inside(node.name) as netlink:
         for route in node.routes:
             device.add_route(netlink, route)
@@ -111,12 +111,12 @@ def settle(spaces: Spaces) -> None:
 
 
 def wire_end(number: int, side: int) -> str:
-    """Return the name of a wire's inner end: side 0 faces the link's first interface."""
+    """Return the name of a wire's inner end. Side 0 faces the link's first interface."""
     return f"w{number}{'ab'[side]}"
 
 
 def longest_frame(sender: Interface, direction: Direction) -> Size | None:
-    """Return the length of the longest frame that may enter a wire: a frame with a packet of its MTU.
+    """Return the length of the longest frame that may enter a wire, with a packet as long as the wire's MTU.
 
     None means no limit, because the sending end may leave segments in super-packets (its `tso` or `gso` is on).
     """
@@ -133,14 +133,12 @@ def nic(direction: Direction) -> tuple[Rate, Size, int] | None:
 
 
 def sysctl(name: str) -> Path:
-    """Return the file of a sysctl. The file shows the value in the caller's namespace."""
+    """Return the path of a sysctl's file. The file shows the value in the caller's namespace."""
     return Path("/proc/sys") / name.replace(".", "/")
 
 
 def coalescing(end: Interface) -> dict[str, str]:
-    """Return the files in an interface's sysfs folder that set coalescing, with their contents; empty without
-    coalescing.
-    """
+    """Return the contents of the sysfs files that set an interface's coalescing, by file; empty without coalescing."""
     if not end.gro_flush_timeout:
         return {}
     return {

@@ -1,4 +1,7 @@
-"""Read a queue's own counters (xstats), with the kernel's names. Every qdisc that marks has `marks`."""
+"""Read a queue's own counters (xstats), with the kernel's names.
+
+Every qdisc that marks packets has the counter `marks`.
+"""
 
 from __future__ import annotations
 
@@ -62,9 +65,10 @@ _BULK_FLOWS = {"sparse_flows": 20, "bulk_flows": 21, "unresponsive_flows": 22}
 
 
 def counted(kind: str, data: bytes) -> dict[str, int]:
-    """Return the counters of a qdisc of this kind in `data`, its TCA_STATS_APP. Return {} for a kind without counters.
+    """Decode the counters of a qdisc of this kind from `data`, its TCA_STATS_APP.
 
-    For cake, drops and marks are sums over its tins, and each delay is the longest delay of any tin.
+    Return {} for a kind without counters. For cake, drops and marks are sums over its tins, and each delay is the
+    longest delay of any tin.
     """
     if kind == "cake":
         return _cake(data)

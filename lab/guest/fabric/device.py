@@ -68,7 +68,7 @@ IF_OPER_UP = b"\x06"
 
 @dataclass(frozen=True, slots=True)
 class LinkState:
-    """Holds what the kernel reports about an interface."""
+    """Holds the kernel's report about an interface."""
 
     index: int
     mtu: int
@@ -95,9 +95,10 @@ def links(netlink: Netlink) -> dict[str, LinkState]:
 
 
 def connected(netlink: Netlink) -> Iterator[str]:
-    """Yield the namespace's interfaces whose carrier the kernel has noticed. `links` calls them running, but is slower.
+    """Yield the namespace's interfaces whose carrier the kernel has noticed.
 
-    A request for a single interface would make newer kernels notice its carrier; `notice` uses this.
+    In the results of `links`, these interfaces are running, but `links` is slower. A request for a single interface
+    would make newer kernels notice its carrier; `notice` uses this.
     """
     body = _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_EXT_MASK, RTEXT_FILTER_SKIP_STATS)
     for link in netlink.dump("listing interfaces", RTM_GETLINK, body):
@@ -112,9 +113,7 @@ def connected(netlink: Netlink) -> Iterator[str]:
 
 
 def notice(netlink: Netlink, name: str) -> None:
-    """Make the kernel notice an interface's carrier now (Linux 6.8 or later: rtnl_getlink). Older kernels notice
-    later.
-    """
+    """Make the kernel notice an interface's carrier now (rtnl_getlink in Linux 6.8 or later)."""
     netlink.do(f"asking for {name}", RTM_GETLINK, _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_IFNAME, name))
 
 
@@ -127,7 +126,7 @@ def index(netlink: Netlink, name: str) -> int:
 
 
 def veth(netlink: Netlink, name: str, outer: Interface, space: Namespace) -> None:
-    """Create a veth pair: `name` here and `outer` in `space`. Each end has one queue, which keeps frames in order."""
+    """Create a veth pair: `name` here and `outer` in `space`. Each end has one queue, so that frames stay in order."""
     queues = [attribute(IFLA_NUM_TX_QUEUES, 1), attribute(IFLA_NUM_RX_QUEUES, 1)]
     handle = os.open(space.path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -221,7 +220,10 @@ def _neighbour(address: str, mac: str) -> tuple[int, bytes]:
 
 
 def pair(netlink: Netlink, name: str, peer: str, mtu: Size) -> None:
-    """Create a veth pair with both ends here. Each end has one queue, and no IPv6 address that could send frames."""
+    """Create a veth pair with both ends here.
+
+    Each end has one queue, and no IPv6 address for which the kernel sends frames.
+    """
     queues = [attribute(IFLA_NUM_TX_QUEUES, 1), attribute(IFLA_NUM_RX_QUEUES, 1)]
     ends = [[attribute(IFLA_IFNAME, each), attribute(IFLA_MTU, mtu.bytes), *queues] for each in (name, peer)]
     data = attribute(VETH_INFO_PEER, _IFINFO.pack(0, 0, 0, 0, 0) + b"".join(ends[1]))
@@ -242,7 +244,7 @@ def change_qdisc(netlink: Netlink, name: str, what: list[bytes]) -> None:
 
 
 def changed_qdisc(netlink: Netlink, name: str, what: list[bytes]) -> Request:
-    """Return the request of `change_qdisc`, for callers that have no time to look up the name."""
+    """Return the request of `change_qdisc`, for callers that must not spend time on looking up the interface."""
     body = _TCMSG.pack(0, index(netlink, name), 0, TC_ROOT, 0) + b"".join(what)
     return Request(f"changing {name}", RTM_NEWQDISC, body)
 
@@ -256,8 +258,8 @@ def set_class(netlink: Netlink, name: str, what: list[bytes], new: bool = False)
 def redirect(netlink: Netlink, source: str, target: str, orphan: bool = False, longest: Size | None = None) -> None:
     """Send every frame that arrives on `source` out through `target`.
 
-    An orphan no longer belongs to its sender's socket: a copy continues, and the frame itself ends here. Frames longer
-    than `longest` take the same path, but are counted (`overlong`) and copied to a listener on `WITNESS`.
+    With `orphan`, the frame is dropped here and a copy continues, which does not belong to the sender's socket. Frames
+    longer than `longest` are also counted (`overlong`) and copied to a listener on `WITNESS`.
     """
     here, there = index(netlink, source), index(netlink, target)
     ingress = _TCMSG.pack(0, here, TC_INGRESS_HANDLE, TC_INGRESS, 0) + attribute(qdisc.TCA_KIND, "ingress")
@@ -280,7 +282,7 @@ def redirect(netlink: Netlink, source: str, target: str, orphan: bool = False, l
 
 
 def overlong(netlink: Netlink, source: str) -> int | None:
-    """Return how many segments arrived on `source` in frames longer than its `longest`; None if nothing counts them."""
+    """Return the number of segments that arrived on `source` in overlong frames; None if no filter counts them."""
     request = _TCMSG.pack(0, index(netlink, source), 0, TC_INGRESS_HANDLE, WATCH_PRIORITY << 16)
     for body in netlink.dump(f"listing the filters of {source}", RTM_GETTFILTER, request):
         options = attributes(attributes(body[_TCMSG.size :]).get(qdisc.TCA_OPTIONS, b""))
@@ -324,7 +326,7 @@ def _longer_than(size: int) -> bytes:
 
 
 def add_program(netlink: Netlink, name: str, way: str, program: int) -> None:
-    """Run the BPF program with the descriptor `program` on each frame that goes "out" through `name`, or comes "in"."""
+    """Run the BPF program behind the descriptor `program` on each frame that leaves ("out") or enters ("in") `name`."""
     here = index(netlink, name)
     clsact = _TCMSG.pack(0, here, TC_INGRESS_HANDLE, TC_INGRESS, 0) + attribute(qdisc.TCA_KIND, "clsact")
     netlink.do(f"opening the hooks of {name}", RTM_NEWQDISC, clsact, NLM_F_CREATE | NLM_F_EXCL)
@@ -339,7 +341,7 @@ def add_program(netlink: Netlink, name: str, way: str, program: int) -> None:
 
 
 def programs(netlink: Netlink, name: str, way: str) -> list[int]:
-    """Return the numbers of the BPF programs that run on `name` in this direction, in their order."""
+    """Return the ids of the BPF programs that run on `name` in this direction, in the order in which they run."""
     request = _TCMSG.pack(0, index(netlink, name), 0, TC_HOOKS[way], 0)
     filters = netlink.dump(f"listing the programs of {name}", RTM_GETTFILTER, request)
     options = [attributes(attributes(body[_TCMSG.size :]).get(qdisc.TCA_OPTIONS, b"")) for body in filters]
@@ -353,7 +355,7 @@ def remove_programs(netlink: Netlink, name: str) -> None:
 
 
 def qdiscs(netlink: Netlink, parent: int = TC_ROOT) -> dict[str, dict[str, Any]]:
-    """Return the root qdisc of every interface, or the qdisc below its class `parent`, as `describe` shows it."""
+    """Return the root qdisc of every interface, or the qdisc below its class `parent`, in the form of `describe`."""
     names = {state.index: name for name, state in links(netlink).items()}
     found = {}
     for body in netlink.dump("listing qdiscs", RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0)):

@@ -1,7 +1,7 @@
-"""Build a network from namespaces and veth pairs, with its wires in a namespace of their own.
+"""Build a network from namespaces and veth pairs, with all wires in one separate namespace.
 
-The two inner ends of a wire meet there. A frame that arrives on one end is redirected to the other, through its netem.
-Offloads are off on all four ends by default, so frames enter the wire, not super-packets.
+Both inner ends of a wire are in this namespace. A frame that arrives on one end is redirected to the other end, through
+netem. Offloads are off on all four ends by default, so frames enter the wire, not super-packets.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ _T = TypeVar("_T")
 
 
 class Fabric:
-    """Keeps the network up within a context. `prefix` separates two fabrics on one kernel.
+    """Keeps the network up within a context. `prefix` distinguishes two fabrics on one kernel.
 
-    `seed` decides which frames the wires lose, delay and duplicate at random. With `hurried`, the network is ready as
-    soon as the kernel can be forced to notice its links (`build.settle`).
+    `seed` decides which frames the wires lose, delay and duplicate at random. With `hurried`, the fabric forces the
+    kernel to notice the links at once (`build.settle`).
 
-    Raises NetlinkError, NamespaceError, FabricError or OSError if the kernel cannot build it. Finished parts are then
-    undone in reverse order.
+    Raises NetlinkError, NamespaceError, FabricError or OSError if the kernel cannot build it. The fabric then removes
+    the finished parts in reverse order.
     """
 
     def __init__(self, network: Network, prefix: str = "", seed: str = "", hurried: bool = False) -> None:
@@ -54,7 +54,7 @@ class Fabric:
         self._undo.close()
 
     def _build(self, undo: ExitStack) -> None:
-        """Build the whole network. `undo` takes it down again."""
+        """Build the whole network. `undo` collects the steps that remove it."""
         for name in (*self.spaces.nodes, WIRES):
             undo.callback(Namespace.create(self.spaces.of(name).name).remove)
         for node in _by_hundreds(self.network.nodes):
@@ -77,18 +77,18 @@ class Fabric:
         return readback.queue(self.spaces, link, way)
 
     def differences(self) -> list[str]:
-        """Return the network settings that the kernel does not fulfil; empty if the network is exact.
+        """Return the settings that differ between the kernel and the requested network; empty if the network is exact.
 
-        The list also names super-packets that crossed a wire.
+        The result also names super-packets that crossed a wire.
         """
         return [*readback.differences(self.spaces), *self._witness.reasons()]
 
 
 def _by_hundreds(parts: Iterable[_T]) -> Iterator[_T]:
-    """Yield parts of a network. After every hundred parts, make the kernel drop its cached names in /proc.
+    """Yield parts of a network. After every hundred parts, make the kernel drop its cache of names in /proc.
 
     A sysctl has the same name in every namespace. The kernel stores these names in one chain of a hash table, and each
-    lookup goes through the whole chain. The host's kernel, which is not ours to change, refuses this request.
+    lookup goes through the whole chain. The host's own kernel refuses this request, and the refusal is ignored.
     """
     for number, part in enumerate(parts, start=1):
         yield part

@@ -1,7 +1,7 @@
 """Make netem draw delays uniformly, for a jitter of any length.
 
 Without a table, netem takes 32 random bits modulo twice the jitter in ns (`tabledist()` of net/sched/sch_netem.c). If
-twice the jitter does not divide 2^32, the first values come more often, by one in 2^32 / (2 x jitter): a delay of 3 s
+twice the jitter does not divide 2^32, the lowest values occur more often, by one in 2^32 / (2 x jitter): a delay of 3 s
 with a jitter of 1.5 s has a mean of 2.743 s. A table of delays has no such bias, on any kernel.
 """
 
@@ -17,9 +17,7 @@ _U32 = 1 << 32
 
 
 def unevenness(jitter: Duration) -> float:
-    """Return how much netem's draw without a table differs from a uniform one: the largest difference in
-    distribution.
-    """
+    """Return the largest difference between the distribution that netem draws without a table and a uniform one."""
     width = 2 * jitter.ns
     more = _U32 % width  # values that come once more often than the others
     return more * (width - more) / (width * _U32)

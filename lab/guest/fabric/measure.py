@@ -1,9 +1,9 @@
-"""Measure the wires with frames of our own, before a real-time trial starts.
+"""Measure the wires with test frames, before a real-time trial starts.
 
-Each direction of each link carries a few separate short frames, for its delay, and a burst of full frames, for its
+On each direction of each link, a few separate short frames measure the delay, and a burst of full frames measures the
 rate. The frames go from interface to interface without IP, routes or bridges (with an experimental EtherType, to the
-address that no bridge forwards), so that no table learns from them. A single clock times both ends, so the module can
-measure one-way delays.
+address that no bridge forwards), so that they leave no entry in any forwarding or ARP table. A single clock times both
+ends, so the module can measure one-way delays.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TIME = struct.Struct("=qq")
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """Holds one direction of a link and the sockets at its ends."""
+    """Holds one direction of a link, and the sockets at both ends."""
 
     direction: Direction
     sender: socket.socket
@@ -46,7 +46,7 @@ class _Way:
     source: bytes
 
     def frame_seconds(self, size: int) -> float:
-        """Return how long a frame of `size` bytes, as the kernel counts them, keeps the wire busy; 0 without a rate."""
+        """Return the seconds for which a frame of `size` kernel-counted bytes keeps the wire busy; 0 without a rate."""
         rate = self.direction.rate
         return 8 * (size + FRAME_OVERHEAD.bytes) / rate.bps if rate else 0.0
 
@@ -60,9 +60,9 @@ def measure(fabric: Fabric) -> list[dict[str, Any]]:
     """Measure each direction of each link: `link`, `direction`, and the measured and the requested times in seconds.
 
     `delay` is the median delay of the short frames, and `delay_wanted` the delay plus the frame time. `burst` is the
-    time from the first to the last of `frames` full frames, sent within `sending`, and `burst_wanted` the time at the
-    rate. None means that no frame arrived, or that no time can be expected, because there is no rate, or because jitter
-    or reordering moves frames at random.
+    time from the first to the last of `frames` full frames, which were sent within `sending`. `burst_wanted` is the
+    time that they need at the requested rate. None means that no frame arrived, or that no time can be predicted,
+    because there is no rate, or because jitter or reordering moves frames at random.
     """
     found = []
     for link in fabric.network.links:
@@ -123,9 +123,7 @@ def _measured(way: _Way) -> dict[str, Any]:
 
 
 def _burst(way: _Way, size: int) -> int:
-    """Return how many full frames keep the wire busy for a while, without overflowing the wire or the receiver's
-    buffer.
-    """
+    """Return the number of full frames for a burst that overflows neither the wire nor the receiver's buffer."""
     if not way.direction.rate:
         return 0
     room = way.receiver.getsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF) // (TRUESIZE + size)
@@ -170,7 +168,7 @@ class _Message(ctypes.Structure):
 
 
 def _send_all(sender: socket.socket, frames: list[bytes]) -> None:
-    """Send all frames in one call of sendmmsg(2), so that the wire sets the pace, not Python. Raises OSError."""
+    """Send all frames with one sendmmsg(2) call, so that the wire and not Python limits the rate. Raises OSError."""
     vectors = (_Vector * len(frames))(*(_Vector(frame, len(frame)) for frame in frames))
     messages = (_Message * len(frames))()
     for message, vector in zip(messages, vectors, strict=True):

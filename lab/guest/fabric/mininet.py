@@ -1,4 +1,4 @@
-"""Build the network with Mininet's nodes, command line and graph, but with our wires and our settings.
+"""Build the network with Mininet's nodes, command line and graph, but with the lab's wires and settings.
 
 Mininet creates the hosts and switches. `lab.guest.fabric.build` then sets them up and reads them back, as in other
 fabrics. Importing this module raises ImportError if Mininet is not installed.
@@ -48,7 +48,7 @@ class MininetFabric(Fabric):
 class LabTopo(Topo):  # type: ignore[misc]
     """Describes the network's graph.
 
-    The nodes and links bring their own classes, so that any version of Mininet can build the network.
+    The topology names the classes of its nodes and links, so that any version of Mininet can build the network.
     """
 
     def build(self, spaces: Spaces) -> None:
@@ -64,7 +64,7 @@ class LabTopo(Topo):  # type: ignore[misc]
 
 
 class Site:
-    """Manages the namespaces of a network: those of its nodes, and that of the wires.
+    """Manages the namespaces of a network: one for each node, and one for the wires.
 
     The wires' namespace exists from the first node to the last.
     """
@@ -100,7 +100,7 @@ class Site:
 
 
 class _Settled:
-    """Gives hosts and switches their common part: a named namespace, and our settings in it."""
+    """Sets up a host or a switch: a named namespace, with the lab's settings."""
 
     def __init__(self, name: str, *, site: Site, **params: Any) -> None:
         super().__init__(name, **params)  # type: ignore[call-arg]  # Mininet's node
@@ -141,7 +141,7 @@ class Bridge(_Settled, Switch):  # type: ignore[misc]
 
 
 class Wire(MininetLink):  # type: ignore[misc]
-    """Represents one of our wires. Each direction has its own rate, delay and loss, exact to the frame."""
+    """Represents a wire of the lab. Each direction has its own rate, delay and loss, exact to the frame."""
 
     def __init__(self, node1: Any, node2: Any, *, site: Site, number: int, **params: Any) -> None:
         link = site.spaces.network.links[number]
@@ -166,7 +166,7 @@ class End(Intf):  # type: ignore[misc]
     """Represents one end of a wire."""
 
     def config(self, *, end: Interface, **_: Any) -> dict[str, Any]:
-        """Set nothing, but record the IPv4 address, which Mininet's commands need."""
+        """Change no settings, but record the IPv4 address, which Mininet's commands need."""
         ipv4 = next((address for address in end.addresses if ":" not in address), None)
         if ipv4:
             self.ip, self.prefixLen = ipv4.split("/")

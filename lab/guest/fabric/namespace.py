@@ -1,6 +1,6 @@
 """Create, enter and remove named network namespaces.
 
-The namespaces work like those of `ip netns` (bind mounts under /run/netns), so a person can inspect them with that
+The namespaces work like `ip netns` namespaces (bind mounts under /run/netns), so a person can inspect them with that
 command.
 """
 
@@ -45,8 +45,9 @@ class Namespace:
 
     @classmethod
     def create(cls, name: str) -> Namespace:
-        """Create a namespace called `name`. Raises NamespaceError if it exists, or if the caller may not create
-        namespaces.
+        """Create a namespace called `name`.
+
+        Raises NamespaceError if the name exists, or if the caller may not create namespaces.
         """
         with _restored():
             _call(f"making network namespace {name}", _libc.unshare(CLONE_NEWNET))
@@ -75,7 +76,10 @@ class Namespace:
         self.path.unlink()
 
     def join(self) -> None:
-        """Move the calling thread into the namespace permanently. Only a child between fork and exec should do this."""
+        """Move the calling thread into the namespace permanently.
+
+        Only a child between fork and exec should call this method.
+        """
         handle = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
             _call(f"entering network namespace {self.name}", _libc.setns(handle, CLONE_NEWNET))
@@ -84,7 +88,7 @@ class Namespace:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Keep the calling thread in the namespace within this context."""
+        """Move the calling thread into the namespace for this context."""
         with _restored():
             self.join()
             yield
@@ -93,7 +97,7 @@ class Namespace:
     def sysfs(self) -> Iterator[Path]:
         """Mount the namespace's own /sys within this context.
 
-        A sysfs shows the interfaces of the namespace that mounted it.
+        A sysfs shows the interfaces of the namespace in which it was mounted.
         """
         folder = Path(f"/run/sysfs-{self.name}")
         what = f"showing /sys of network namespace {self.name}"
@@ -111,7 +115,7 @@ class Namespace:
 
 @contextmanager
 def _restored() -> Iterator[None]:
-    """Return the thread to its current namespace at the end of this context."""
+    """Return the thread to its original namespace at the end of this context."""
     home = os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
     try:
         yield

@@ -1,7 +1,7 @@
-"""Speak the part of rtnetlink that wires need: requests, attributes, and errors that name the request.
+"""Implement the part of rtnetlink that wires need: requests, attributes, and errors that name the request.
 
 pyroute2 implements all of netlink, but importing it takes a guest 0.45 s, a third of the time that an empty trial may
-take. The dozen messages below need no such time. Constants and layouts come from the kernel's uapi headers
+take. The dozen message types below need almost no time. Constants and layouts come from the kernel's uapi headers
 (linux/netlink.h, rtnetlink.h, if_link.h, pkt_sched.h).
 """
 
@@ -37,9 +37,9 @@ class NetlinkError(LabError):
 
 
 def attribute(kind: int, value: bytes | int | str | Iterable[bytes]) -> bytes:
-    """Return one attribute, padded.
+    """Return one attribute in binary form, padded.
 
-    An int takes 32 bits, a str ends in NUL, and an iterable of attributes is nested.
+    An int becomes 32 bits, a str gets a final NUL, and an iterable becomes nested attributes.
     """
     match value:
         case bytes():
@@ -102,9 +102,10 @@ class Netlink:
         self.do_all([Request(what, message, body, flags)])
 
     def do_all(self, requests: Sequence[Request]) -> None:
-        """Send many requests in order, and wait. Raises NetlinkError for the first request that the kernel refuses.
+        """Send many requests in the given order, and wait.
 
-        The kernel acknowledges only the last request of a batch, but it always reports the requests that it refuses.
+        Raises NetlinkError for the first request that the kernel refuses. The kernel acknowledges only the last request
+        of a batch, but it always reports the requests that it refuses.
         """
         for start in range(0, len(requests), BATCH):
             batch = requests[start : start + BATCH]
@@ -125,13 +126,13 @@ class Netlink:
         return list(self._replies(Request(what, message, body), NLM_F_DUMP))
 
     def tell(self, message: int, body: bytes) -> None:
-        """Send one request that gets no answer."""
+        """Send one request without waiting for an answer."""
         self._socket.send(self._packed(Request("", message, body)))
 
     def ioctl(self, command: int, request: bytes) -> bytes:
         """Make a device ioctl in the socket's namespace, even if the caller is in another namespace.
 
-        Raises OSError if it fails.
+        Raises OSError if the call fails.
         """
         return fcntl.ioctl(self._socket, command, request)
 

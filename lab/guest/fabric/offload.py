@@ -1,7 +1,7 @@
 """Read and set the segmentation and receive offloads of an interface, with ethtool's features (uapi linux/ethtool.h).
 
-Features have the names that `ethtool -k` shows. Each kernel numbers the features in its own way, and newer kernels have
-more, so the module matches them by name. With `tso` and `gso` off, no super-packet leaves an interface whole, whether
+Features have the names that `ethtool -k` shows. Kernel versions number the features differently, and newer kernels have
+more features, so the module matches names. With `tso` and `gso` off, no super-packet leaves an interface whole, whether
 TCP, UDP, SCTP, a tunnel or a packet socket built it.
 """
 
@@ -40,8 +40,9 @@ class _Features:
 
 
 def read(netlink: Netlink, interface: str) -> list[str]:
-    """Return the enabled offloads of `interface`, in the namespace of `netlink`. Raises OSError if the interface is
-    gone.
+    """Return the enabled offloads of `interface`, in the namespace of `netlink`.
+
+    Raises OSError if no such interface exists.
     """
     found = _features(netlink, interface)
     return sorted(name for bit, name, _ in found.names if found.active & bit)
@@ -54,7 +55,7 @@ def wanted(netlink: Netlink, interface: str, offloads: Offloads) -> list[str]:
 
 
 def write(netlink: Netlink, interface: str, offloads: Offloads) -> None:
-    """Set all offloads of `interface`. Raises OSError if the interface is gone."""
+    """Set all offloads of `interface`. Raises OSError if the interface no longer exists."""
     found = _features(netlink, interface)
     valid = sum(bit for bit, _, _ in found.names if found.available & bit)
     on = sum(bit for bit, _, switch in found.names if valid & bit and _is_on(switch, offloads))
@@ -80,7 +81,7 @@ def _features(netlink: Netlink, interface: str) -> _Features:
 
 @cache
 def _offloads(strings: bytes) -> tuple[tuple[int, str, str | None], ...]:
-    """Return (bit, name, switch) of every offload in the kernel's table of feature names."""
+    """Return the bit, the name and the switch of every offload in the kernel's table of feature names."""
     names = [name.split(b"\0")[0].decode() for (name,) in struct.iter_unpack(f"{_NAME_BYTES}s", strings)]
     return tuple(
         (1 << number, name, switch)
@@ -90,5 +91,5 @@ def _offloads(strings: bytes) -> tuple[tuple[int, str, str | None], ...]:
 
 
 def _ethtool(netlink: Netlink, interface: str, data: array.array[int]) -> None:
-    """Make an ethtool call. The answer replaces `data`."""
+    """Make an ethtool call. The kernel's answer replaces `data`."""
     netlink.ioctl(SIOCETHTOOL, struct.pack("16sP", interface.encode(), data.buffer_info()[0]))

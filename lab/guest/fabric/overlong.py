@@ -1,8 +1,8 @@
 """Check that each wire carries frames and not super-packets: count frames above the wire's MTU, and describe the first.
 
 A filter of four instructions precedes the redirect at each end of a wire (classic BPF, which needs privilege only over
-the namespace). The filter compares a frame's length, and passes normal frames to the redirect at once. It counts a
-longer frame, and copies it to `Witness`; then the frame continues as usual.
+the namespace). The filter checks a frame's length, and passes normal frames to the redirect at once. The filter counts
+longer frames and copies them to `Witness`. Longer frames then continue as usual.
 
 Here, the kernel's length does not include a VLAN's outer tag. The length includes an inner tag, which the filter allows
 for.
@@ -27,7 +27,7 @@ _WITH_PORTS = (6, 17, 132)
 
 
 class Witness:
-    """Stores the first frame of a network that was longer than its wire's MTU. It listens within a context."""
+    """Stores the first frame that was longer than its wire's MTU. A `Witness` listens within a context."""
 
     def __init__(self, spaces: Spaces) -> None:
         self._spaces = spaces
@@ -45,9 +45,7 @@ class Witness:
         self._socket.close()
 
     def reasons(self) -> list[str]:
-        """Return how many segments overlong frames held, per direction with such frames, and a description of the
-        first.
-        """
+        """Return the number of segments in overlong frames for each affected direction, and describe the first one."""
         found = list(_counted(self._spaces))
         shown = bytearray(_SHOWN)
         try:

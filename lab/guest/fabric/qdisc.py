@@ -1,14 +1,14 @@
 """Set the qdiscs of a wire in the kernel, and read their settings and counters.
 
-netem gets `rate R` with 24 bytes of packet overhead: preamble 8, FCS 4 and inter-frame gap 12, which the kernel does
-not count in addition to its 14-byte Ethernet header. With delay D, a frame leaves at max(departure of the previous
-frame, arrival + D) + frame time. So delay and rate act separately: the delay is a pipe, and the rate is a serialiser
-behind it. `limit` counts the frames in both.
+netem gets `rate R` with a packet overhead of 24 bytes: preamble 8, FCS 4 and inter-frame gap 12. The kernel's own frame
+length includes only the 14-byte Ethernet header. With delay D, a frame leaves at max(departure of the previous frame,
+arrival + D) + frame time. So delay and rate act separately: the delay is a pipe, and the rate is a serialiser behind
+the pipe. `limit` counts the frames in both stages.
 
 netem draws losses, jitter, reorderings and duplicates from its own generator, which each direction of each link seeds
-(`prng_seed`). So a frame's fate depends only on the trial's seed and on the number of earlier frames on this wire. A
-different kernel draws the same numbers, and so does a network with one more link. Kernels before 6.6 ignore the seed
-and draw from the kernel's own generator.
+(`prng_seed`). So a frame's fate depends only on the trial's seed and on the number of earlier frames on this wire.
+Other kernel versions draw the same numbers, and additional links do not change the draws. Kernels before 6.6 ignore the
+seed and draw from the kernel's own generator.
 
 A path's netem detaches the frame from its socket (skb_orphan), as a switch does. A network card exerts back-pressure
 instead: `Shaper.NIC` is a tbf in the sender's own namespace, so the socket owns the frame until it leaves.
@@ -46,7 +46,7 @@ _TBF_BURST_FRAMES = 2  # one on its way, and one so that a timer that is late by
 
 
 def prng_seed(seed: str, link: str, way: str) -> int:
-    """Return the 64-bit seed of the netem of one direction ("forward" or "back") of a link.
+    """Return the 64-bit seed of the netem in one direction ("forward" or "back") of a link.
 
     The seed is the first eight bytes of the SHA-256 of "seed/link/way", in little-endian order: a stable hash of the
     names.
@@ -55,8 +55,9 @@ def prng_seed(seed: str, link: str, way: str) -> int:
 
 
 def netem_wanted(direction: Direction) -> dict[str, Any]:
-    """Return what netem must report for this direction, in the form of `describe`. The seed comes from
-    `described_seed`.
+    """Return the settings that netem must report for this direction, in the form of `describe`.
+
+    The seed comes from `described_seed`.
     """
     rate = netem_rate(direction)
     burst, slot = direction.burst_loss, direction.slot
@@ -80,7 +81,7 @@ def netem_wanted(direction: Direction) -> dict[str, Any]:
 
 
 def netem_rate(direction: Direction) -> Rate | None:
-    """Return the rate at which this direction's netem sends, or None if a different qdisc sets the rate."""
+    """Return the rate at which this direction's netem sends, or None if another qdisc limits the rate."""
     if direction.shaper is Shaper.NIC:
         return None
     return wire_rate(direction) if direction.queue else direction.rate
@@ -116,7 +117,7 @@ def netem(direction: Direction, seed: int) -> list[bytes]:
 
 
 def described_seed(seed: int) -> str:
-    """Return a seed in the form of `describe`: as text, for readers of JSON.
+    """Return a seed in the form of `describe`: as text, because JSON readers may round large numbers.
 
     Kernels that ignore the seed report no seed.
     """
@@ -124,7 +125,7 @@ def described_seed(seed: int) -> str:
 
 
 def tbf_wanted(rate: Rate, mtu: Size, limit: int) -> dict[str, Any]:
-    """Return what the tbf of a network card must report, in the form of `describe`."""
+    """Return the settings that a network card's tbf must report, in the form of `describe`."""
     frame = mtu.bytes + ETHERNET_HEADER.bytes
     return {"rate": str(rate), "overhead": str(FRAME_OVERHEAD), "limit": str(Size(limit * frame))}
 
@@ -146,8 +147,8 @@ def tbf(rate: Rate, mtu: Size, limit: int) -> list[bytes]:
 def describe(found: dict[int, bytes]) -> dict[str, Any]:
     """Return a qdisc's attributes as plain data: kind, options, and counters since its creation.
 
-    `counted` holds a queue's own counters. `packets` and `bytes` count the packets that the qdisc let pass (bytes
-    without the 24 of FRAME_OVERHEAD). `drops` and `overlimits` are as `tc -s` counts them. `backlog` is the number of
+    `counted` holds a queue's own counters. `packets` and `bytes` count the packets that left the qdisc (`bytes` without
+    the 24 bytes of FRAME_OVERHEAD). `drops` and `overlimits` are as `tc -s` counts them. `backlog` is the number of
     packets in the qdisc.
     """
     kind = found[TCA_KIND].rstrip(b"\0").decode()

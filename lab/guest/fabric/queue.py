@@ -1,6 +1,6 @@
 """Set a link's queue in the kernel, and read back its settings and counters.
 
-Layouts and numbers are those of uapi linux/pkt_sched.h. If the kernel stores a time in a different unit, `held` is the
+Layouts and numbers come from uapi linux/pkt_sched.h. If the kernel stores a time in units of its own, `held` is the
 rounded value, which the read-back must return.
 """
 
@@ -52,7 +52,7 @@ _PIE_TIME = _Unit(_TIME.number, _plain_time, lambda us: ((us * 1000 >> 6) << 6) 
 
 
 def _gain_held(gain: int) -> int:
-    """Return the gain after dualpi2_scale_alpha_beta() and its inverse."""
+    """Return the gain after a round trip through dualpi2_scale_alpha_beta() and its inverse."""
     most = 2**32 - 1
     return ((gain * most >> 2) // 10**9 * 10**9 << 2) // most
 
@@ -66,7 +66,7 @@ def _word(words: tuple[str, ...]) -> _Unit:
 
 @dataclass(frozen=True, slots=True)
 class _Field:
-    """Locates a parameter: its attribute, or its place in a struct, and its unit."""
+    """Describes where a parameter is stored: its attribute or its place in a struct, and its unit."""
 
     number: int
     unit: _Unit = _COUNT
@@ -181,7 +181,10 @@ _RED_USUAL: Mapping[str, Setting] = {"probability": "2 %", "ewma": 9, "avpkt": "
 
 
 def told(queue: Queue, rate: Rate | None) -> list[bytes]:
-    """Return the netlink attributes of `queue` in front of a link of `rate`. RED counts its idle time at this rate."""
+    """Return the netlink attributes of `queue` in front of a link of `rate`.
+
+    RED computes its idle time at this rate.
+    """
     given = dict(queue.parameters)
     if queue.kind == "red":
         options: bytes | list[bytes] = _red(given, rate)
@@ -203,9 +206,7 @@ def told(queue: Queue, rate: Rate | None) -> list[bytes]:
 
 
 def wanted(queue: Queue) -> dict[str, Setting]:
-    """Return what the kernel must report for `queue`, in the form of `options`, with each parameter as the kernel
-    stores it.
-    """
+    """Return the options that the kernel must report for `queue`, with each parameter as the kernel stores it."""
     if queue.kind == "red":
         return {name: _red_form(name, setting) for name, setting in queue.parameters if name != "avpkt"}
     fields = _NESTED[queue.kind] if queue.kind in _NESTED else _MEMBERS[queue.kind]

@@ -55,7 +55,7 @@ def differences(spaces: Spaces) -> list[str]:
 
 
 def _of_node(spaces: Spaces, node: Node) -> Iterator[tuple[str, object, object]]:
-    """Yield (name, requested value, actual value) of every setting of a node."""
+    """Yield (name, requested value, actual value) for every setting of a node."""
     ends = spaces.interfaces[node.name]
     with spaces.inside(node.name) as netlink:
         for name, value in node.sysctls.items():

@@ -1,7 +1,7 @@
-"""Check whether the kernel has the parts of a wire: `python -m lab.guest.fabric.selftest`, as root of a namespace.
+"""Check whether the kernel has each module of a wire: `python -m lab.guest.fabric.selftest`, as root of a namespace.
 
-The module creates a wire in its own namespaces, and removes it. If a part is missing, it names the part and exits with
-1.
+The module creates a wire in its own namespaces, and removes it. If a part is missing, the module prints the part's name
+and exits with 1.
 """
 
 from __future__ import annotations

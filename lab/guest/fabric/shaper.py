@@ -1,18 +1,18 @@
-"""Release a queue's frames one by one. The qdisc above the queue decides when, and the netem behind it adds their time
-on the wire.
+"""Release a queue's frames one by one.
 
-The netem of a plain wire combines queue, delay and rate, and its queue is a FIFO. If a topology sets a different queue,
-frames wait in front of the netem, in a separate stage:
+The qdisc above the queue decides when, and the netem behind the queue adds the frames' time on the wire. The netem of a
+plain wire combines queue, delay and rate, and its queue is a FIFO. If a topology sets any other queue, frames wait in
+front of the netem, in a separate stage:
 
     arriving ─▶ qN: htb ─▶ [queue] ─▶ pN ─▶ wN: netem with delay and rate
 
-HTB has one class, without a burst. It releases a frame, and waits for that frame's time on the wire before it releases
-the next frame. So the netem never has to queue. It adds the frame's own time on the wire, which HTB leaves out. A
-change of the rate does not affect a frame that is already on its way.
+HTB has one class, without a burst. HTB releases a frame, and waits for the time that this frame needs on the wire
+before it releases the next frame. So no frame ever waits in the netem. netem adds the frame's own time on the wire,
+which HTB does not include. A change of the rate does not affect a frame that is already on its way.
 
-To play a trace, a gate replaces HTB. The gate is a TBF whose bucket is refilled at each opportunity (a change of a TBF
-fills its bucket). Between opportunities, the bucket holds less than a frame costs, because every frame costs at least
-`_CLOSED` bytes (mpu).
+If the link plays a trace, a gate replaces HTB. The gate is a TBF whose bucket is refilled at each opportunity (a change
+of a TBF fills its bucket). Between opportunities, the bucket holds less than a frame costs, because every frame costs
+at least `_CLOSED` bytes (mpu).
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def htb_class(rate: Rate) -> list[bytes]:
 
 
 def htb_wanted(rate: Rate) -> dict[str, Any]:
-    """Return what HTB's class must report, in the form of `htb_described`."""
+    """Return the options that HTB's class must report, in the form of `htb_described`."""
     return {"rate": str(rate), "ceil": str(rate), "overhead": str(FRAME_OVERHEAD), "burst": 0}
 
 

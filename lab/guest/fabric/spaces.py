@@ -1,4 +1,4 @@
-"""Describe the places of a network: a namespace for each node, one for the wires, and the neighbours of each node."""
+"""Name the namespaces of a network, one for each node and one for the wires, and find each node's neighbours."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ LARGEST = 254  # ends of a subnet that know one another from the start; n of the
 
 @dataclass(frozen=True)
 class Spaces:
-    """Names the namespaces of `network`, each after `prefix` and the node. The prefix separates two fabrics.
+    """Names the namespaces of `network`, each after `prefix` and the node. The prefix distinguishes two fabrics.
 
-    `seed` decides the wires' random losses, delays and duplicates (`qdisc.prng_seed`). With `hurried`, the network must
-    not take a second of real time to begin. In virtual time, this second costs nothing.
+    `seed` decides the wires' random losses, delays and duplicates (`qdisc.prng_seed`). With `hurried`, the fabric
+    avoids the second of real time in which the kernel notices the links. In virtual time, this second costs nothing.
     """
 
     network: Network
@@ -35,7 +35,7 @@ class Spaces:
 
     @contextmanager
     def inside(self, node: str) -> Iterator[Netlink]:
-        """Keep the calling thread in this namespace within this context, with a socket.
+        """Move the calling thread into this namespace for this context, and open a socket.
 
         Raises NamespaceError if the thread cannot enter.
         """

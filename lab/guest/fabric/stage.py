@@ -1,8 +1,8 @@
-"""Put a direction's queue in front of its wire, on a veth pair with shaper and queue in the wires' namespace.
+"""Put a direction's queue in front of its wire. A veth pair in the wires' namespace carries the shaper and the queue.
 
-`shaper` explains the path of the frames. Each arriving frame is copied to the stage, so that it no longer belongs to
-its sender's socket. A path's queue neither exerts back-pressure on a sender nor learns about it (fq would read the
-sender's pacing rate).
+`shaper` documents the path of the frames. Each arriving frame is copied to the stage, so that it no longer belongs to
+its sender's socket. A path's queue exerts no back-pressure on a sender, and does not see the sender's state (fq would
+read its pacing rate).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from lab.units import Size
 
 
 def ends(number: int, side: int) -> tuple[str, str]:
-    """Return (in, out): the veth pair in front of the wire's end that faces interface 1 - `side` of link `number`."""
+    """Return (in, out): the names of the veth pair before the wire's end for interface 1 - `side` of link `number`."""
     return f"q{number}{'ab'[1 - side]}", f"p{number}{'ab'[1 - side]}"
 
 

@@ -37,7 +37,7 @@ class Stopped(Exception):
 
 
 def changes(network: Network) -> bool:
-    """Return whether links of the network change while the workload runs."""
+    """Return whether any link of the network changes while the workload runs."""
     return any(way.changes or way.trace for link in network.links for _, way, _ in link.directions())
 
 
@@ -106,7 +106,7 @@ Turn = tuple[int, Callable[[int], None]]  # when, in ns since the start; what to
 
 @dataclass
 class _Changed:
-    """Applies the changes of one direction."""
+    """Applies the changes to one direction."""
 
     player: Player
     wires: Netlink
@@ -141,7 +141,10 @@ class _Changed:
         return build.wire_end(self.number, 1 - self.side)
 
     def _apply(self, before: Direction, now: Direction, chance: str) -> None:
-        """Apply the state in the kernel. Losses and jitter continue from a new seed, so that they do not repeat."""
+        """Apply the state in the kernel.
+
+        Losses and jitter get a new seed, so that the random sequence does not repeat.
+        """
         seed = qdisc.prng_seed(chance, self.link.name, WAYS[self.side])
         device.change_qdisc(self.wires, self._end, qdisc.netem(now, seed))
         if now.rate and now.rate != before.rate:

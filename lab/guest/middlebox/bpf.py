@@ -1,6 +1,6 @@
 """Write BPF programs for tc as lists of instructions, and load them with bpf(2).
 
-A dozen instructions need neither clang nor libbpf. Codes, helpers and layouts are those of linux/bpf.h.
+Programs of a dozen instructions need neither clang nor libbpf. Codes, helpers and layouts come from linux/bpf.h.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 class BpfError(LabError):
-    """Raised if the kernel refuses a program, or does not report it."""
+    """Raised if the kernel refuses a BPF request."""
 
 
 class Line(NamedTuple):
@@ -90,7 +90,7 @@ def network_order(register: int) -> Line:
 
 
 def store_half(below: int, source: int) -> Line:
-    """Store 16 bits of register `source` on the stack, `below` bytes below its top."""
+    """Store the lower 16 bits of register `source` on the stack, `below` bytes below the stack's top."""
     return Line(0x6B, STACK, source, -below)
 
 
@@ -117,7 +117,7 @@ def count(counter: Counter) -> list[Line]:
 
 
 def drop() -> list[Line]:
-    """End the program here, and drop the packet."""
+    """End the program here and drop the packet."""
     return [put(R0, TC_ACT_SHOT), Line(0x95)]
 
 
@@ -127,7 +127,7 @@ def call(helper: int) -> Line:
 
 
 def assembled(lines: Sequence[Line]) -> bytes:
-    """Return the program in the kernel's form, with final instructions that let the packet continue."""
+    """Return the program in binary form, with final instructions that let the packet continue."""
     whole = [*lines, put(R0, TC_ACT_OK), Line(0x95)]
     ends = [line._replace(offset=len(lines) - at - 1) if line.leaves else line for at, line in enumerate(whole)]
     return b"".join(_INSTRUCTION.pack(it.code, it.source << 4 | it.to, it.offset, it.value) for it in ends)
@@ -135,13 +135,13 @@ def assembled(lines: Sequence[Line]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Reads a count that a program keeps in the kernel: an array map with one element."""
+    """Reads a program's counter in the kernel: an array map with one element."""
 
     fd: int
 
     @property
     def value(self) -> int:
-        """The count so far. Raises BpfError if the kernel does not report it."""
+        """The current count. Raises BpfError if the kernel does not report the count."""
         key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(8)
         if _bpf(MAP_LOOKUP, struct.pack("=I4xQQQ", self.fd, ctypes.addressof(key), ctypes.addressof(value), 0)) < 0:
             raise BpfError(f"the kernel does not tell a BPF counter: {os.strerror(ctypes.get_errno())}")
@@ -150,7 +150,10 @@ class Counter:
 
 @contextmanager
 def counting() -> Iterator[Counter]:
-    """Keep a counter, which starts at zero, within this context. Raises BpfError if the kernel refuses it."""
+    """Provide a counter, which starts at zero, within this context.
+
+    Raises BpfError if the kernel refuses the counter.
+    """
     fd = _bpf(MAP_CREATE, struct.pack("=IIIII", ARRAY, 4, 8, 1, 0))
     if fd < 0:
         raise BpfError(f"the kernel refuses a BPF map: {os.strerror(ctypes.get_errno())}")
@@ -170,7 +173,10 @@ class Program:
 
 @contextmanager
 def loaded(name: str, lines: Sequence[Line]) -> Iterator[Program]:
-    """Keep a classifier for tc in the kernel within this context. Raises BpfError with the verifier's message."""
+    """Load a classifier for tc within this context.
+
+    Raises BpfError, with the verifier's message, if the kernel refuses it.
+    """
     code = assembled(lines)
     text, log = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(_LOG_BYTES)
     licence = ctypes.create_string_buffer(b"GPL")

@@ -1,4 +1,7 @@
-"""Drop chosen segments and no others, with a BPF program that counts them. Random losses cannot choose segments."""
+"""Drop chosen segments and no others, with a BPF program that counts segments.
+
+netem's losses cannot select a segment.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ HEADERS = 120  # the most bytes of IPv4 and TCP headers: a longer packet carries
 
 
 class DropSegment(Task, frozen=True):
-    """Drops data packet number `number` of those that leave `node`, a router, through `interface`.
+    """Drops the `number`th data packet that leaves `node`, a router, through `interface`.
 
     The middlebox counts TCP packets over IPv4 of more than 120 bytes. With `every`, it drops each packet whose count is
     a multiple of `number`. Do not use it on a sender, whose TCP would notice the drop and count the segment as never
@@ -34,18 +37,18 @@ class DropSegment(Task, frozen=True):
         return announced
 
     def dropped(self) -> int | None:
-        """Return the number of the dropped segment; None if segments are dropped regularly."""
+        """Return the number of the dropped segment; None if the middlebox drops segments regularly."""
         return None if self.every else self.number
 
     def loss(self) -> float:
-        """Return the share of segments that are dropped regularly; 0 if only one is dropped."""
+        """Return the share of segments that the middlebox drops regularly; 0 if it drops only one segment."""
         return 1 / self.number if self.every else 0.0
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
         """Keep the middlebox active within this context.
 
-        Raises the errors of MssProgram, and WorkloadError if fewer segments passed.
+        Raises the errors of MssProgram, and WorkloadError if fewer than `number` segments passed.
         """
         with (
             bpf.counting() as counter,
@@ -57,9 +60,7 @@ class DropSegment(Task, frozen=True):
 
 
 def drop(number: int, counter: Counter, every: bool = False) -> list[Line]:
-    """Return a program that counts data segments, and drops one or every `number`th. It does not touch other
-    packets.
-    """
+    """Return a program that counts data segments, and drops one or every `number`th. Other packets pass untouched."""
     return [
         bpf.move(PACKET, R1),
         *(bpf.load_half(ETHERTYPE), bpf.leave_unless(0x0800)),

@@ -1,6 +1,7 @@
-"""Rewrite the MSS of SYNs with the kernel's firewalls, which their own tools set up.
+"""Rewrite the MSS of SYNs with the kernel's firewalls, set up with iptables and nft.
 
-Both can only lower the MSS: net/netfilter/xt_TCPMSS.c and nft_exthdr.c do not change an MSS that is already smaller.
+Both tools can only lower the MSS: net/netfilter/xt_TCPMSS.c and nft_exthdr.c do not change an MSS that is already
+smaller.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ class MssSetter(Task, frozen=True):
     interface: str = "eth0"
 
     def mss_of_syn(self, announced: int, sender: str, receiver: str, patches: Collection[str]) -> int:
-        """Return the MSS that the middlebox sets if the SYN leaves or enters through it, else the announced MSS."""
+        """Return the MSS that the middlebox sets if the SYN passes through the middlebox, else the announced MSS."""
         passes = self.node == (sender if self.way == "out" else receiver)
         return self._set(announced, patches) if passes else announced
 
@@ -48,7 +49,7 @@ MAY_RAISE = "xt-tcpmss-may-raise"  # the kernel patch of experiments/asymmetric-
 class TcpMss(MssSetter, frozen=True):
     """Runs `iptables -t mangle -j TCPMSS --set-mss` for SYNs that leave or enter `node` through `interface`.
 
-    Leaves iptables.NODE.txt: the rule as the kernel has it, with its counters after the workload.
+    Writes iptables.NODE.txt: the rule as the kernel reports it, with its counters after the workload.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("iptables",)
@@ -58,7 +59,7 @@ class TcpMss(MssSetter, frozen=True):
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the rule active within this context. Raises WorkloadError if the kernel has a different rule."""
+        """Keep the rule active within this context. Raises WorkloadError if the kernel reports any other rule."""
         chain, side = ("POSTROUTING", "-o") if self.way == "out" else ("PREROUTING", "-i")
         rule = [chain, side, self.interface, "-p", "tcp", "-m", "tcp", "--tcp-flags", "SYN,RST", "SYN"]
         rule += ["-j", "TCPMSS", "--set-mss", str(self.mss.bytes)]
@@ -83,7 +84,7 @@ class TcpMss(MssSetter, frozen=True):
 class NftMaxseg(MssSetter, frozen=True):
     """Applies nftables' `tcp option maxseg size set` to SYNs that leave or enter `node` through `interface`.
 
-    Leaves nft.NODE.json: the chain as the kernel has it, with its counters after the workload.
+    Writes nft.NODE.json: the chain as the kernel reports it, with its counters after the workload.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("nft",)
@@ -93,7 +94,7 @@ class NftMaxseg(MssSetter, frozen=True):
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the rule active within this context. Raises WorkloadError if the kernel has a different rule."""
+        """Keep the rule active within this context. Raises WorkloadError if the kernel reports any other rule."""
         key = {"tcp option": {"name": "maxseg", "field": "size"}}
         wanted = {"mangle": {"key": key, "value": self.mss.bytes}}
         statement = f"tcp option maxseg size set {self.mss.bytes}"
@@ -107,7 +108,7 @@ def for_syns(
 ) -> Iterator[None]:
     """Apply `statement` to SYNs over `interface`, with nftables, within this context. `wanted` is its JSON form.
 
-    Raises WorkloadError if the kernel has a different rule.
+    Raises WorkloadError if the kernel reports any other rule.
     """
     hook, key = ("postrouting", "oifname") if way == "out" else ("prerouting", "iifname")
 

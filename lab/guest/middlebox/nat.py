@@ -1,7 +1,7 @@
 """Turn a router into a NAT or a stateful firewall, with nftables and the kernel's connection tracking.
 
-The router's sysctls decide how long a mapping or a state lasts. These sysctls (net.netfilter.nf_conntrack_udp_timeout,
-for example) are in the topology, and are read back like all others.
+The router's sysctls decide how long a mapping or a state lasts. The topology sets these sysctls (for example
+net.netfilter.nf_conntrack_udp_timeout), and they are read back like all others.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lab.guest.testbed import SOON_SECONDS, Testbed, WorkloadError
 class _Tracking(Task, frozen=True):
     """Tracks the connections that pass through `node`.
 
-    Tracking does not change their segments in a way that TCP would notice.
+    Connection tracking does not change the segments in a way that TCP would notice.
     """
 
     node: str
@@ -26,7 +26,7 @@ class _Tracking(Task, frozen=True):
     tools: ClassVar[tuple[str, ...]] = ("nft",)
 
     def mss_of_syn(self, announced: int, sender: str, receiver: str, patches: Collection[str]) -> int:  # noqa: ARG002
-        """Return the announced MSS, because the middlebox does not change it."""
+        """Return the announced MSS, because the middlebox does not change the MSS."""
         return announced
 
     def dropped(self) -> None:
@@ -40,14 +40,14 @@ class _Tracking(Task, frozen=True):
 class Masquerade(_Tracking, frozen=True):
     """Gives packets that leave `node` through `interface` that interface's address and a free port.
 
-    Leaves nat.NODE.json: the rules as the kernel has them, with their counters after the workload.
+    Writes nat.NODE.json: the rules as the kernel reports them, with their counters after the workload.
     """
 
     interface: str = "eth1"
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the rule active within this context. Raises WorkloadError if the kernel has a different rule."""
+        """Keep the rule active within this context. Raises WorkloadError if the kernel reports any other rule."""
         chain = "add chain ip replab_nat out { type nat hook postrouting priority srcnat; }"
         rules = [[_is("oifname", self.interface), {"masquerade": None}]]
         texts = [f"oifname {self.interface} counter masquerade"]
@@ -58,14 +58,14 @@ class Masquerade(_Tracking, frozen=True):
 class Firewall(_Tracking, frozen=True):
     """Lets `node` forward packets that come in through `inside`, and replies to them, and drops all other packets.
 
-    Leaves firewall.NODE.json: the rules as the kernel has them, with their counters after the workload.
+    Writes firewall.NODE.json: the rules as the kernel reports them, with their counters after the workload.
     """
 
     inside: str = "eth0"
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the rules active within this context. Raises WorkloadError if the kernel has different rules."""
+        """Keep the rules active within this context. Raises WorkloadError if the kernel reports any other rules."""
         chain = "add chain ip replab_filter through { type filter hook forward priority filter; policy drop; }"
         states = {"op": "in", "left": {"ct": {"key": "state"}}, "right": ["established", "related"]}
         rules: list[list[dict[str, Any]]] = [
@@ -95,7 +95,7 @@ def _tables(
 ) -> Iterator[None]:
     """Keep a table with one chain and its rules within this context. `wanted` is the JSON form of each rule.
 
-    Raises WorkloadError if the kernel has different rules.
+    Raises WorkloadError if the rules that the kernel reports differ from `wanted`.
     """
 
     def nft(*argv: str) -> str:

@@ -26,7 +26,8 @@ class MssProgram(MssSetter, frozen=True):
     def installed(self, testbed: Testbed) -> Iterator[None]:
         """Keep the program active within this context.
 
-        Raises BpfError or NetlinkError if the kernel refuses it, and WorkloadError if a different program is there.
+        Raises BpfError or NetlinkError if the kernel refuses the program, and WorkloadError if any other program runs
+        there.
         """
         with running("set_mss", set_mss(self.mss.bytes), testbed, self.node, self.interface, self.way):
             yield
@@ -50,7 +51,7 @@ def running(name: str, lines: Sequence[Line], testbed: Testbed, node: str, inter
 
 
 def set_mss(mss: int) -> list[Line]:
-    """Return a program that sets the MSS of a SYN and corrects the checksum. It does not touch other packets."""
+    """Return a program that sets the MSS of a SYN and corrects the checksum. Other packets pass untouched."""
     return [
         bpf.move(PACKET, R1),
         *(bpf.load_half(ETHERTYPE), bpf.leave_unless(0x0800)),

@@ -1,7 +1,7 @@
 """Rewrite the MSS of SYNs in user space: nftables queues them (NFQUEUE), and scapy parses and rebuilds them.
 
-The bindings in Debian and on PyPI need a library or a compiler. The four messages below need neither. Constants
-and layouts are those of linux/netfilter/nfnetlink_queue.h.
+The NFQUEUE bindings in Debian and on PyPI need a library or a compiler. The four netlink messages below need neither.
+Constants and layouts come from linux/netfilter/nfnetlink_queue.h.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ _FAMILY = 4  # its length in bytes
 class MssQueue(MssSetter, frozen=True):
     """Uses scapy to set the MSS of SYNs over IPv4 that leave or enter `node` through `interface`.
 
-    Leaves nft.NODE.json: the chain that queues them, as the kernel has it.
+    Writes nft.NODE.json: the chain that queues the SYNs, as the kernel reports it.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("nft",)
 
     @contextmanager
     def installed(self, testbed: Testbed) -> Iterator[None]:
-        """Keep the queue within this context. Raises WorkloadError if its reader ends early."""
+        """Keep the queue active within this context. Raises WorkloadError if the queue's reader ends early."""
         child = testbed.spawn(self.node, self._serve)
         _wait_for_reader(child)
         with for_syns(testbed, self.node, self.way, self.interface, f"queue num {QUEUE}", {"queue": {"num": QUEUE}}):
@@ -70,7 +70,7 @@ class MssQueue(MssSetter, frozen=True):
 
 
 def with_mss(packet: bytes, mss: int) -> bytes:
-    """Return an IPv4 packet with this MSS in its TCP header, if it has the option, and with a correct checksum."""
+    """Return an IPv4 packet with this MSS, if its TCP header has the MSS option, and with a correct checksum."""
     from scapy.layers.inet import IP, TCP  # takes half a second, only in the trials that need it
 
     dissected = IP(packet)
@@ -81,7 +81,7 @@ def with_mss(packet: bytes, mss: int) -> bytes:
 
 
 def _wait_for_reader(child: Child) -> None:
-    """Wait until the kernel reports that the child reads the queue. Raises WorkloadError if the child does not."""
+    """Wait until the kernel reports that the child reads the queue. Raises WorkloadError if the child does not read."""
     deadline = time.monotonic() + READY_SECONDS
     while time.monotonic() < deadline and child.poll() is None:
         with suppress(OSError):

@@ -23,7 +23,7 @@ BUFFER_KIB = 8 * 1024
 class Capture(Task, frozen=True):
     """Captures `snap` bytes of each packet on `interface` of `node` that passes `filter` (pcap-filter syntax).
 
-    Leaves capture.NODE.INTERFACE.pcap. The trial is invalid if the capture missed a packet.
+    Writes capture.NODE.INTERFACE.pcap. The trial is invalid if the capture missed a packet.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("tcpdump",)
@@ -40,7 +40,10 @@ class Capture(Task, frozen=True):
 
     @contextmanager
     def watch(self, testbed: Testbed) -> Iterator[None]:
-        """Capture within this context. Raises WorkloadError if tcpdump does not start or loses packets."""
+        """Capture the packets within this context.
+
+        Raises WorkloadError if tcpdump does not start, or if it loses packets.
+        """
         log = (testbed.out / self.file).with_suffix(".log")
         argv = [
             "stdbuf",

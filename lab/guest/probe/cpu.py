@@ -1,7 +1,7 @@
-"""Account for the CPU time of the whole kernel under test (both hosts and the wires in between) with its own counters.
+"""Account for the CPU time of the whole kernel under test (all hosts and wires) with the kernel's own counters.
 
 /proc/stat counts clock ticks (USER_HZ, 10 ms). At each timer interrupt, the kernel adds 1/HZ of a second to the kind of
-work that the interrupt hit.
+work that was interrupted.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ BUSY = ("user", "nice", "system", "irq", "softirq")
 
 
 class CpuTime(Task, frozen=True):
-    """Counts CPU time while the workload runs. Leaves cpu.json: the seconds of each kind of work, and those `elapsed`.
+    """Counts CPU time while the workload runs.
 
-    In virtual time, nothing takes CPU time, so all counts stay zero.
+    Writes cpu.json: the seconds for each kind of work, and the seconds `elapsed`. In virtual time, computing takes no
+    time, so all counts stay zero.
     """
 
     @contextmanager
     def watch(self, testbed: Testbed) -> Iterator[None]:
-        """Count within this context."""
+        """Count the CPU time within this context."""
         before, start = _account(), time.monotonic()
         yield
         after, end = _account(), time.monotonic()

@@ -1,4 +1,4 @@
-"""Let Wireshark analyse a connection: tshark's Expert Info about the packets that passed an interface."""
+"""Analyse a connection with Wireshark: tshark's Expert Info about the packets that passed an interface."""
 
 from __future__ import annotations
 
@@ -19,11 +19,10 @@ PIECE = 1 << 20  # bytes of a capture: 10,000 truncated packets at most
 
 
 class ExpertInfo(Task, frozen=True):
-    """Captures `interface` on `node`, and runs `tshark -z expert` on the capture. Also leaves
-    expert.NODE.INTERFACE.txt.
+    """Captures `interface` on `node`, and runs `tshark -z expert` on the capture.
 
-    tshark remembers every packet, so keep the transfer short. 10 s at 1 Gbit/s fit into a guest's memory; longer
-    transfers are untested.
+    Also writes expert.NODE.INTERFACE.txt. tshark stores every packet in memory, so keep the transfer short. 10 s at 1
+    Gbit/s fit into a guest's memory; longer transfers are untested.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("tcpdump", "tshark")
@@ -33,7 +32,7 @@ class ExpertInfo(Task, frozen=True):
 
     @contextmanager
     def watch(self, testbed: Testbed) -> Iterator[None]:
-        """Capture within this context, and run tshark after it. Raises WorkloadError if either tool fails."""
+        """Capture the packets within this context, and then run tshark. Raises WorkloadError if either tool fails."""
         capture = Capture(node=self.node, interface=self.interface)
         with capture.watch(testbed):
             yield

@@ -18,7 +18,7 @@ def check_interval(interval: Duration) -> None:
 
 
 def until_stopped(interval: Duration) -> Iterator[None]:
-    """Yield at once and then once per `interval`, until SIGTERM arrives. The signal also ends a wait."""
+    """Yield immediately, and then once per `interval` until SIGTERM arrives. The signal also interrupts a wait."""
     stop = {signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, stop)
     due = time.monotonic_ns()

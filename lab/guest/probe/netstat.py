@@ -14,13 +14,13 @@ SECONDS = 10.0
 
 
 class Netstat(Task, frozen=True):
-    """Records the counters of `node` in /proc/net/netstat and snmp. Leaves netstat.NODE.before.txt and .after.txt."""
+    """Records the counters of `node` in /proc/net/netstat and snmp. Writes netstat.NODE.before.txt and .after.txt."""
 
     node: str = "sender"
 
     @contextmanager
     def watch(self, testbed: Testbed) -> Iterator[None]:
-        """Read the counters before and after this context. Raises WorkloadError if reading fails."""
+        """Read the counters before and after this context. Raises WorkloadError if the counters cannot be read."""
         self._read(testbed, "before")
         yield
         self._read(testbed, "after")

@@ -12,7 +12,7 @@ KINDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal") 
 
 
 def ticks(cpus: Collection[int] | None = None) -> dict[str, int]:
-    """Return the ticks per kind of work: the kernel's sum over all CPUs, or the sum over the CPUs in `cpus`."""
+    """Return the ticks per kind of work, summed over the CPUs in `cpus`, or over all CPUs."""
     names = {"cpu"} if cpus is None else {f"cpu{number}" for number in cpus}
     total = dict.fromkeys(KINDS, 0)
     for line in Path("/proc/stat").read_text().splitlines():

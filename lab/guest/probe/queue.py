@@ -16,10 +16,10 @@ from lab.units import Duration
 
 
 class QueueState(Task, frozen=True):
-    """Reads the counters of one direction's queue once per `interval`, or those of its wire if there is no queue.
+    """Reads the counters of one direction's queue, or of its wire if there is no queue, once per `interval`.
 
-    Leaves queue.LINK.WAY.json. For each sample time (`ns`), the file has the packets sent and dropped until then, and
-    the waiting packets (`backlog`). For a queue that marks, it also has the marks.
+    Writes queue.LINK.WAY.json. For each sample time (`ns`), the file has the packets sent and dropped until then, and
+    the waiting packets (`backlog`). For a queue that marks packets, the file also has the marks.
     """
 
     link: str
@@ -32,7 +32,10 @@ class QueueState(Task, frozen=True):
 
     @contextmanager
     def watch(self, testbed: Testbed) -> Iterator[None]:
-        """Sample within this context. Raises WorkloadError if sampling failed, or there is no such link."""
+        """Sample the counters within this context.
+
+        Raises WorkloadError if sampling fails or the link does not exist.
+        """
         child = testbed.spawn(next(iter(testbed.spaces)), lambda: self._look(testbed))
         yield
         child.stop("the queue probe")

@@ -30,7 +30,7 @@ _ATTRIBUTE = struct.Struct("=HH")
 
 
 class TcpInfo(Task, frozen=True):
-    """Samples every connection of `node` once per `interval`. Leaves tcp_info.NODE.bin, of TCP_INFO_RECORDs."""
+    """Samples every connection of `node` once per `interval`. Writes tcp_info.NODE.bin, of TCP_INFO_RECORDs."""
 
     node: str = "sender"
     interval: Duration = Duration.of("10 ms")
@@ -41,7 +41,7 @@ class TcpInfo(Task, frozen=True):
 
     @contextmanager
     def watch(self, testbed: Testbed) -> Iterator[None]:
-        """Sample within this context. Raises WorkloadError if sampling failed."""
+        """Sample the connections within this context. Raises WorkloadError if sampling fails."""
         child = testbed.spawn(self.node, lambda: self._sample(testbed))
         yield
         child.stop("the tcp_info probe")

@@ -1,8 +1,8 @@
-"""Generate a trial's traffic with the articles' own tools, and with our own transfers and exchanges.
+"""Generate a trial's traffic with the articles' own tools, and with the lab's own transfers and exchanges.
 
-A workload is a frozen declaration with a `run`. Its `tools` are the programs that it needs, and `greedy` tells whether
-it sends as fast as the network allows. `Workload` is the union of all workloads, distinguished by `kind`. `Flows` runs
-several `Single` workloads side by side.
+A workload is a frozen declaration with a `run`. Its `tools` are the programs that the workload needs, and `greedy`
+tells whether it sends as fast as the network allows. `Workload` is the union of all workloads, distinguished by `kind`.
+`Flows` runs several `Single` workloads side by side.
 """
 
 from lab.guest.workload.arrivals import Arrivals

@@ -1,4 +1,7 @@
-"""Fetch short transfers, each over a new connection. The transfers begin at random, like those of independent users."""
+"""Fetch short transfers, each over a new connection.
+
+The transfers begin at random times, like the transfers of independent users.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,7 @@ class Arrivals(Task, frozen=True):
     connection.
 
     The connections form a Poisson process with a mean `interval`, drawn from the seed; with `even`, they begin at
-    exactly this interval. Leaves transfers.json, with one entry per transfer in the order of their starts: `start_ns`,
+    exactly this interval. Writes transfers.json, with one entry per transfer in the order of their starts: `start_ns`,
     before the transfer connects, and `end_ns`, when its last byte has arrived (nanoseconds on the trial's wall clock).
     """
 
@@ -48,7 +51,7 @@ class Arrivals(Task, frozen=True):
             raise ValueError(f"{self.count} transfers of {self.size} are none")
 
     def writer(self) -> Writer:
-        """Return how the sender writes: it passes everything to the kernel at once, with sendfile."""
+        """Return how the sender writes: it passes all data to the kernel at once, with sendfile."""
         return Writer(size=self.size.bytes, write_size=self.size.bytes, sendfile=True, congestion=self.congestion)
 
     def reader(self) -> Reader:
@@ -56,7 +59,7 @@ class Arrivals(Task, frozen=True):
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
-        """Run all transfers. Raises WorkloadError if they do not end in time."""
+        """Run all transfers. Raises WorkloadError if the transfers do not end in time."""
         draws = testbed.draws()
         pauses = [1.0 if self.even else draws.expovariate(1) for _ in range(self.count)]
         due = [round(each * self.interval.ns) for each in accumulate(pauses)]

@@ -1,9 +1,9 @@
-"""Transfer bulk data over TCP as fast as the network carries it, for a while, with the fewest wake-ups.
+"""Transfer bulk data over TCP as fast as the network carries it, with the fewest wake-ups.
 
 In a guest, a context switch is expensive, but a packet is not. So the sender passes pages to the kernel instead of
 bytes to copy (sendfile). The receiver sleeps in one long read (MSG_WAITALL) of data that the kernel discards
 (MSG_TRUNC), and wakes once per `watermark` bytes (SO_RCVLOWAT). A watermark of 64 KiB was too large: it is most of the
-first window that the receiver offers, so the window closed, and the sender sent short segments at the window's edge.
+receiver's first window, so the window closed, and the sender sent short segments at the window's edge.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BLOCK = 1 << 20
 class Bulk(Task, frozen=True):
     """Sends data from `client` to `server`, `block` by `block`, for `duration`, or until `size` bytes are sent.
 
-    Leaves bulk.json. The file has the number of `bytes` received, the time `last_ns` of the last byte, and the
+    Writes bulk.json. The file has the number of `bytes` received, the time `last_ns` of the last byte, and the
     `first_bytes` (at least a watermark) that had arrived at `first_ns` (nanoseconds on the trial's wall clock). Also
     leaves bulk.sender.json, with `start_ns`, before the sender connects.
     """
@@ -68,7 +68,7 @@ class Bulk(Task, frozen=True):
         return Reader(rcvlowat=watermark, first_read_size=watermark, read_size=BLOCK)
 
     def run(self, testbed: Testbed) -> None:
-        """Run the transfer. Raises WorkloadError if it does not end in time."""
+        """Run the transfer. Raises WorkloadError if the transfer does not end in time."""
         address = testbed.address(self.server, self.ip), testbed.port(PORT)
         receiver = testbed.spawn(self.server, lambda: self._receive(testbed))
         testbed.wait_for_listener(receiver, testbed.port(PORT))
@@ -113,5 +113,5 @@ class Bulk(Task, frozen=True):
 
 
 def _waiting(sock: socket.socket) -> int:
-    """Return how many bytes have arrived but are not read yet."""
+    """Return the number of bytes that have arrived but are not read yet."""
     return int.from_bytes(fcntl.ioctl(sock, termios.FIONREAD, bytes(4)), sys.byteorder)

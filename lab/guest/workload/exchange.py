@@ -15,9 +15,9 @@ PORT = 5003
 
 
 class RequestResponse(Task, frozen=True):
-    """Sends `count` requests from `client`, one per `interval`. `server` answers each after the time `think`.
+    """Sends `count` requests from `client`, one per `interval`. `server` answers each request after the time `think`.
 
-    The server reads nothing during the time `asleep`, and never answers without a `response`. A request waits for the
+    The server reads no data during the time `asleep`, and never answers if `response` is zero. A request waits for the
     answer to the previous request. Both ends set TCP_NODELAY. The captures hold the result; there is no other output.
     """
 
@@ -47,7 +47,7 @@ class RequestResponse(Task, frozen=True):
         return Reader(asleep=self.asleep, think=self.think)
 
     def run(self, testbed: Testbed) -> None:
-        """Run the exchange. Raises WorkloadError if it does not end in time."""
+        """Run the exchange. Raises WorkloadError if the exchange does not end in time."""
         port = testbed.port(PORT)
         address = testbed.address(self.server, self.ip), port
         server = testbed.spawn(self.server, lambda: self._serve(port))

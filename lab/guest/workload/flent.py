@@ -1,4 +1,4 @@
-"""Run Flent, the tool of the article on timestamps: netperf fills the path while fping measures its round trip."""
+"""Run Flent, the tool of the article on timestamps: netperf fills the path while fping measures the round trip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PORT = 12865
 class Flent(Task, frozen=True):
     """Runs Flent's `test` on `client` against netperf's server on `server`.
 
-    In a download, `server` sends. Leaves Flent's own data file, `*.flent.gz`. The guest's clock and host name are the
+    In a download, `server` sends. Writes Flent's own data file, `*.flent.gz`. The guest's clock and host name are the
     same in every trial, so the file has the same bytes every time.
     """
 
@@ -40,7 +40,7 @@ class Flent(Task, frozen=True):
                 raise ValueError(f"flent counts whole seconds: {each} is not a {name} for it")
 
     def writer(self) -> Writer:
-        """Return an unknown way of writing, because no model covers netperf's."""
+        """Return an unknown way of writing, because no model covers netperf."""
         return Writer()
 
     def reader(self) -> Reader:
@@ -48,7 +48,7 @@ class Flent(Task, frozen=True):
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
-        """Run the test. Raises WorkloadError if it fails or is late, and MachineError if a tool is missing."""
+        """Run the test. Raises WorkloadError if the test fails or is late, and MachineError if a tool is missing."""
         port = testbed.port(PORT)
         server = testbed.start(self.server, ["netserver", "-D", "-4", "-p", str(port)])
         testbed.wait_for_listener(server, port)

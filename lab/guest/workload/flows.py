@@ -53,9 +53,9 @@ FIRST_PORT = 10_001  # of their servers, one after another; below the ports that
 class Flow(Checked, frozen=True):
     """Names one of several workloads, and sets its start.
 
-    The flow starts `start` after the trial's workload, or up to `spread` later, drawn from the seed. Flows that start
-    at the same time on deterministic wires stay in step, but real flows do not (Floyd and Jacobson, 1992). A workload
-    that has to wait for its server starts 5 ms later.
+    The flow starts `start` after the trial's workload, or up to `spread` later, drawn from the seed. On deterministic
+    wires, flows that start at the same time stay in step, unlike real flows (Floyd and Jacobson, 1992). A workload that
+    has to wait for its server starts 5 ms later.
     """
 
     name: str
@@ -86,9 +86,9 @@ class Flow(Checked, frozen=True):
 class Flows(Task, frozen=True):
     """Runs workloads of any kind side by side. The run ends with the last workload.
 
-    Each workload has a port, which distinguishes it in captures and samples, and an output folder with its name. Leaves
+    Each workload has a port, which distinguishes it in captures and samples, and an output folder with its name. Writes
     flows.json, with the `port` and the `start_ns` of each workload (nanoseconds on the trial's wall clock), by name.
-    `client`, `server` and `ip` are those of the first workload.
+    `client`, `server` and `ip` are taken from the first workload.
     """
 
     flows: tuple[Flow, ...]

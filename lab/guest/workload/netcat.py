@@ -1,6 +1,6 @@
 """Send a file of zeroes through netcat, with the time that `time nc` measures.
 
-The file is in memory, so that no disk is involved. A pipe from dd would also work, except at its end: after dd has
+The file is in memory, so that no disk is involved. A pipe from dd would also work, except at the end: after dd has
 ended, nc's poll() returns at once while the socket is full, and virtual time does not advance while nc spins.
 """
 
@@ -23,11 +23,10 @@ SECONDS = 600.0  # enough for the slowest transfer of any claim, with time to sp
 
 
 class Netcat(Task, frozen=True):
-    """Sends `size` zeroes from `server` to `client`. The client connects, sends `back` bytes and discards what it
-    receives.
+    """Sends `size` zeroes from `server` to `client`.
 
-    Leaves netcat.json: `start_ns`, before the client's nc starts, and `end_ns`, after it has ended (nanoseconds on the
-    trial's wall clock).
+    The client connects, sends `back` bytes and discards the received data. Writes netcat.json: `start_ns`, before the
+    client's nc starts, and `end_ns`, after it has ended (nanoseconds on the trial's wall clock).
     """
 
     greedy: ClassVar[bool] = True
@@ -51,7 +50,7 @@ class Netcat(Task, frozen=True):
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
-        """Run the transfer. Raises WorkloadError if it does not end in time."""
+        """Run the transfer. Raises WorkloadError if the transfer does not end in time."""
         port = testbed.port(PORT)
         address = testbed.address(self.server), str(port)
         server = testbed.spawn(self.server, lambda: self._serve(port))

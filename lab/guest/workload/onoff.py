@@ -20,10 +20,10 @@ DRAIN_SECONDS = 5.0  # for queued datagrams to arrive
 
 
 class OnOff(Task, frozen=True):
-    """Sends UDP from `client` to `server` for `duration`: at `rate` (of whole frames) while on, and nothing while off.
+    """Sends UDP from `client` to `server` for `duration`: at `rate` (of whole frames) while on, no packets while off.
 
     The periods are exponentially distributed with the mean lengths `on` and `off`, drawn from the seed; with `even`,
-    they have exactly these lengths. Leaves datagrams.json, with the number `received`, and datagrams.sender.json, with
+    they have exactly these lengths. Writes datagrams.json, with the number `received`, and datagrams.sender.json, with
     the number `sent`.
     """
 
@@ -45,7 +45,7 @@ class OnOff(Task, frozen=True):
             raise ValueError(f"{self.rate} for {self.on} in datagrams of {self.size} is no traffic")
 
     def writer(self) -> Writer:
-        """Return how the sender writes: no stream of data. It offers `rate` if it has no pauses."""
+        """Return how the sender writes: no stream of data. Without pauses, the sender offers `rate`."""
         return Writer(duration=self.duration, offered=None if self.off else self.rate)
 
     def reader(self) -> Reader:
@@ -53,7 +53,7 @@ class OnOff(Task, frozen=True):
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
-        """Send all datagrams. Raises WorkloadError if this does not end in time."""
+        """Send all datagrams. Raises WorkloadError if the sending does not end in time."""
         port = testbed.port(PORT)
         address = testbed.address(self.server, self.ip), port
         server = testbed.spawn(self.server, lambda: self._receive(port, testbed))

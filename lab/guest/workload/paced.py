@@ -16,7 +16,7 @@ PORT = 5002
 
 
 class PacedReader(Task, frozen=True):
-    """Sends from `client` as much as `server` reads in `duration`, `block` bytes at a time, at a mean of `rate`.
+    """Sends as much data from `client` as `server` reads in `duration`, `block` bytes at a time, at a mean of `rate`.
 
     The captures hold the result; there is no other output.
     """
@@ -49,7 +49,7 @@ class PacedReader(Task, frozen=True):
         return Reader(first_read_size=self.block.bytes, read_size=self.block.bytes, rate=self.rate)
 
     def run(self, testbed: Testbed) -> None:
-        """Run the transfer. Raises WorkloadError if it does not end in time."""
+        """Run the transfer. Raises WorkloadError if the transfer does not end in time."""
         port = testbed.port(PORT)
         address = testbed.address(self.server, self.ip), port
         receiver = testbed.spawn(self.server, lambda: self._receive(port))

@@ -48,7 +48,7 @@ SETTINGS: dict[IpVersion, tuple[tuple[str, ...], dict[str, str]]] = {
 class Packetdrill(Task, frozen=True):
     """Runs `script` on `host` once for each IP version in `versions`, each time in a new network namespace.
 
-    The script, and the `files` that it starts, are next to the experiment. packetdrill's output is stored for each
+    The script, and the `files` that it starts, are in the experiment's folder. packetdrill's output is stored for each
     version, with the time of every event. packetdrill.json has the exit status for each version. A trial does not fail
     if its script fails.
     """
@@ -69,7 +69,7 @@ class Packetdrill(Task, frozen=True):
 
     @property
     def client(self) -> str:
-        """The host. packetdrill plays both ends: the host is one, and the script is the other."""
+        """The host. packetdrill plays both ends: the host is one end, and the script is the other end."""
         return self.host
 
     @property
@@ -84,15 +84,15 @@ class Packetdrill(Task, frozen=True):
 
     @property
     def greedy(self) -> bool:
-        """False, because the script decides what it sends."""
+        """False, because the script decides the packets."""
         return False
 
     def writer(self) -> Writer:
-        """Return an unknown way of writing, because it depends on the script."""
+        """Return an unknown way of writing, because the script decides how the sender writes."""
         return Writer(duration=self.limit)
 
     def reader(self) -> Reader:
-        """Return an unknown way of reading, because it depends on the script."""
+        """Return an unknown way of reading, because the script decides how the receiver reads."""
         return Reader()
 
     def with_files(self, read: Callable[[str], bytes], /) -> Self:

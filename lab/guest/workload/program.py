@@ -1,4 +1,4 @@
-"""Run any command of the experiment on a host, and a service for it on another host."""
+"""Run any command of the experiment on a host, and a service for the command on another host."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FOLDER = Path("/tmp/replab-program")  # of its files; a trial has a private one,
 
 
 class Listens(Checked, frozen=True, tag_field="kind", tag="listens"):
-    """A service is ready when something on its host listens on `{port}`."""
+    """A service is ready when a program on its host listens on `{port}`."""
 
     protocol: Literal["tcp", "udp"] = "tcp"
 
@@ -52,7 +52,7 @@ class Program(Task, frozen=True):
 
     In both commands and in `environment`, `{server}` and `{client}` stand for the hosts' addresses, and `{port}` for a
     free port. `{files}` stands for a folder with `files` and the programs compiled from `sources`, which have the stems
-    of their source names; this folder comes first in the PATH. Files and C sources are next to the experiment.
+    of their source names; this folder comes first in the PATH. Files and C sources are in the experiment's folder.
 
     Both commands start in the folder program/ of the trial's outputs. The record keeps the files that they write there,
     and program.out, program.err, service.out and service.err. `argv` must end with status 0 within `limit` on the
@@ -84,18 +84,18 @@ class Program(Task, frozen=True):
 
     @property
     def programs(self) -> tuple[str, ...]:  # type: ignore[override]  # the experiment decides which it runs
-        """The guest's programs that the workload starts, without those that it brings along."""
+        """The guest's programs that the workload starts, without the workload's own programs."""
         own = {*self.files, *(Path(name).stem for name in self.sources)}
         return tuple(
             dict.fromkeys(command[0] for command in (self.argv, self.service) if command and command[0] not in own)
         )
 
     def writer(self) -> Writer:
-        """Return an unknown way of writing, because it depends on the program."""
+        """Return an unknown way of writing, because the program decides how the sender writes."""
         return Writer(duration=self.limit)
 
     def reader(self) -> Reader:
-        """Return an unknown way of reading, because it depends on the program."""
+        """Return an unknown way of reading, because the program decides how the receiver reads."""
         return Reader()
 
     def with_files(self, read: Callable[[str], bytes], /) -> Self:
@@ -166,7 +166,7 @@ def check_name(name: str) -> None:
 
 
 def content(contents: Mapping[str, str], name: str) -> bytes:
-    """Return the bytes of one of a program's `contents`.
+    """Return the bytes of one file in a program's `contents`.
 
     Raises ValueError if the file is missing or damaged, or is larger than the limit for all files together.
     """
@@ -210,8 +210,9 @@ class _Command:
             _end_children()
 
     def serve(self) -> None:
-        """Run the command until SIGTERM arrives, and pass the signal on. Raises WorkloadError if it fails before
-        that.
+        """Run the command until SIGTERM arrives, and pass the signal on.
+
+        Raises WorkloadError if the command fails before that.
         """
         signal.signal(signal.SIGTERM, _stop)
         process = self._start()
@@ -224,7 +225,7 @@ class _Command:
             _end_children()
 
     def wait_for_text(self, text: str, service: Child) -> None:
-        """Wait until the command has written this text. Raises WorkloadError if it does not, or ends."""
+        """Wait until the command has written this text. Raises WorkloadError if the command is late or ends."""
         deadline = time.monotonic() + READY_SECONDS
         while text not in self._written():
             if service.poll() is not None or time.monotonic() > deadline:
@@ -271,7 +272,7 @@ def _stop(*_: object) -> None:
 
 
 def _filled(text: str, known: Mapping[str, str]) -> str:
-    """Return the text with the known names in braces replaced. Other braces stay."""
+    """Return the text with known names in braces replaced. Other braces are kept."""
     for name, value in known.items():
         text = text.replace(f"{{{name}}}", value)
     return text
@@ -292,7 +293,7 @@ def _children() -> Iterator[tuple[int, str]]:
 
 
 def _end_children() -> None:
-    """Kill every child, and then its children, which become ours when the child is gone."""
+    """Kill every child, and then its children, which become children of this process."""
     while running := [pid for pid, _ in _children()]:
         for pid in running:
             with suppress(ProcessLookupError):

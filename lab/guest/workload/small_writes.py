@@ -23,11 +23,10 @@ WriteStyle = Literal["plain", "nodelay", "cork", "writev", "one-buffer"]
 
 
 class SmallWrites(Task, frozen=True):
-    """Sends `messages` of `writes` pieces of `size` each from `client` to `server`, and waits for 2 bytes after each
-    message.
+    """Sends `messages` of `writes` pieces of `size` from `client` to `server`, and waits for 2 bytes after each.
 
-    Leaves small_writes.json: `stamps_ns`, the client's clock before the first message and after each answer, and the
-    sizes for each message: `message_bytes`, `file_bytes` (a part of these) and `reply_bytes`.
+    Writes small_writes.json: `stamps_ns`, the client's clock before the first message and after each answer, and the
+    sizes for each message: `message_bytes`, of which `file_bytes` are from the file, and `reply_bytes`.
     """
 
     greedy: ClassVar[bool] = False
@@ -60,18 +59,18 @@ class SmallWrites(Task, frozen=True):
         return self.way in ("nodelay", "writev", "one-buffer")
 
     def writer(self) -> Writer:
-        """Return how the sender writes: the pieces of a message one by one, or all pieces in one call."""
+        """Return how the sender writes: the pieces of a message one by one, or all in one call."""
         at_once = self.way in ("writev", "one-buffer")
         pieces = (self.writes * self.size.bytes,) if at_once else (self.size.bytes,) * self.writes
         cork = self.way == "cork"
         return Writer(messages=Messages(self.messages, pieces, self.file.bytes, REPLY, self.nodelay, cork))
 
     def reader(self) -> Reader:
-        """Return how the receiver reads: all available data. It answers a whole message."""
+        """Return how the receiver reads: all available data. The receiver answers each whole message."""
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
-        """Exchange all messages. Raises WorkloadError if this does not end in time."""
+        """Exchange all messages. Raises WorkloadError if the exchange does not end in time."""
         port = testbed.port(PORT)
         address = testbed.address(self.server, self.ip), port
         server = testbed.spawn(self.server, lambda: self._serve(port))

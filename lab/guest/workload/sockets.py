@@ -1,6 +1,4 @@
-"""Provide the common parts of our own workloads: a TCP socket of either IP version, a server's only connection,
-pauses.
-"""
+"""Provide the common parts of the lab's own workloads: TCP sockets of either IP version, connections and pauses."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ def pause_until(moment_ns: float) -> None:
 
 
 def make_room(connections: int) -> None:
-    """Allow the process this many connections at once. The usual limit is 1,024 open files.
+    """Allow the process `connections` connections at once. The usual limit is 1,024 open files.
 
     Raises WorkloadError if the limit cannot be raised.
     """
@@ -65,7 +63,10 @@ def make_room(connections: int) -> None:
 
 
 def control_congestion(sock: socket.socket, congestion: str) -> None:
-    """Set the congestion control of the connection. Raises WorkloadError if the kernel does not have it."""
+    """Set the congestion control of the connection.
+
+    Raises WorkloadError if the kernel does not have this congestion control.
+    """
     try:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion.encode())
     except FileNotFoundError:

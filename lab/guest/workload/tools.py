@@ -1,4 +1,4 @@
-"""Run the articles' own measuring tools unchanged, and store their raw output."""
+"""Run the articles' own measuring tools without modifications, and store their raw output."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _check_whole_seconds(duration: Duration, tool: str) -> None:
 class Iperf3(Task, frozen=True):
     """Runs iperf3 from `client` to `server` for `duration`, with UDP at `udp_rate` if it is given.
 
-    Leaves iperf3.json.
+    Writes iperf3.json.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("iperf3",)
@@ -58,7 +58,7 @@ class Iperf3(Task, frozen=True):
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
-        """Run the tool. Raises WorkloadError if it fails or is late, and MachineError if it is not installed."""
+        """Run the tool. Raises WorkloadError if the tool fails or is late, and MachineError if it is not installed."""
         port = testbed.port(5201)
         server = testbed.start(self.server, ["iperf3", "-s", "-1", "-p", str(port)])
         testbed.wait_for_listener(server, port)
@@ -74,7 +74,7 @@ class Iperf3(Task, frozen=True):
 
 
 class Iperf(Task, frozen=True):
-    """Runs iperf 2 from `client` to `server` for `duration`. Leaves iperf.csv (from the client) and iperf.server.csv.
+    """Runs iperf 2 from `client` to `server` for `duration`. Writes iperf.csv (from the client) and iperf.server.csv.
 
     The writer of iperf 2 sleeps in write(). The writer of iperf3 calls select() before it writes.
     """
@@ -92,11 +92,11 @@ class Iperf(Task, frozen=True):
         return Writer(duration=self.duration, write_size=128 << 10, header_bytes=60)
 
     def reader(self) -> Reader:
-        """Return how the receiver reads: all available data. It answers the header."""
+        """Return how the receiver reads: all available data. The receiver also answers the header."""
         return Reader(answer=28)
 
     def run(self, testbed: Testbed) -> None:
-        """Run the tool. Raises WorkloadError if it fails or is late, and MachineError if it is not installed."""
+        """Run the tool. Raises WorkloadError if the tool fails or is late, and MachineError if it is not installed."""
         port = testbed.port(5001)
         version = ["-V"] if self.ip == 6 else []
         argv = ["iperf", "-s", "-p", str(port), "-P", "1", "-y", "C", *version]
@@ -110,7 +110,7 @@ class Iperf(Task, frozen=True):
 
 
 class Qperf(Task, frozen=True):
-    """Runs qperf's `test` from `client` to `server` for `duration`. Leaves qperf.txt."""
+    """Runs qperf's `test` from `client` to `server` for `duration`. Writes qperf.txt."""
 
     greedy: ClassVar[bool] = True
     tools: ClassVar[tuple[str, ...]] = ("qperf",)
@@ -126,7 +126,7 @@ class Qperf(Task, frozen=True):
         _check_whole_seconds(self.duration, "qperf")
 
     def writer(self) -> Writer:
-        """Return an unknown way of writing, because no model covers qperf's."""
+        """Return an unknown way of writing, because no model covers qperf."""
         return Writer(duration=self.duration)
 
     def reader(self) -> Reader:
@@ -134,7 +134,7 @@ class Qperf(Task, frozen=True):
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
-        """Run the tool. Raises WorkloadError if it fails or is late, and MachineError if it is not installed."""
+        """Run the tool. Raises WorkloadError if the tool fails or is late, and MachineError if it is not installed."""
         port = testbed.port(19765)
         server = testbed.start(self.server, ["qperf", "--listen_port", str(port)])
         testbed.wait_for_listener(server, port)
@@ -146,7 +146,7 @@ class Qperf(Task, frozen=True):
 
 
 class Ping(Task, frozen=True):
-    """Sends `count` echo requests of `size` payload bytes, `interval` apart. Leaves ping.txt."""
+    """Sends `count` echo requests of `size` payload bytes, `interval` apart. Writes ping.txt."""
 
     greedy: ClassVar[bool] = False
     tools: ClassVar[tuple[str, ...]] = ("ping",)

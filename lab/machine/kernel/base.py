@@ -1,4 +1,4 @@
-"""Define a kernel under test, of any kind, and how a process becomes its guest."""
+"""Define the interface of a kernel under test, and how a process becomes its guest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class KernelMissing(MachineError):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Describes the program that becomes a guest, and runs in the trial's folder.
+    """Describes the host program that becomes a guest. The program runs in the trial's folder.
 
     The program runs the job in boot/ (lab.guest.init.Job) and writes boot/status, as `lab.guest.init` does.
     """
@@ -49,23 +49,26 @@ class Kernel(Protocol):
 
     @property
     def id(self) -> str:
-        """The id, which covers everything that decides the kernel's behaviour."""
+        """The id, a hash of all inputs that decide the kernel's behaviour."""
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
         """The clocks that the kernel can run on, the default first."""
 
     def describe(self) -> dict[str, Any]:
-        """Return the kernel's description in a trial, without paths, so that it is the same on every machine."""
+        """Return the kernel's description in a trial, without paths, so that all machines give equal descriptions."""
 
     def variant(self, wanted: ResolvedVariant) -> Kernel:
-        """Return the kernel that differs by `wanted`. Raises MachineError if there is no such kernel."""
+        """Return the variant of this kernel with the changes `wanted`.
+
+        Raises MachineError if there is no such kernel.
+        """
 
     def lacks(self, queue: str) -> bool:
         """Return whether the kernel is known to lack a queue (qdisc) of this kind."""
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
-        """Return how a guest starts for the trial in `folder`. Raises MachineError if it cannot."""
+        """Return the `Start` of a guest for the trial in `folder`. Raises MachineError if no guest can start."""
 
 
 def folder() -> Path:

@@ -1,8 +1,8 @@
 """Make libraries use only features that every x86-64 CPU has, so that they compute the same results on every CPU.
 
 CPUID cannot be masked on every host, and libraries use it to choose among variants of a function. Variants with fused
-multiply-add round the last digits differently. RDRAND and RDSEED cannot be hidden either, so settings tell programs not
-to use them.
+multiply-add round the last digits differently. RDRAND and RDSEED cannot be hidden either, so these settings keep
+programs from using them.
 """
 
 from __future__ import annotations

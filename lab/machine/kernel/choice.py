@@ -1,7 +1,7 @@
 """Choose the kernel for trials, by name and by the place where it runs.
 
-The code for a place (uml, host or vm) is imported only if needed, since the other two would take half of the start-up
-time.
+The code for a place (uml, host or vm) is imported only if needed, since importing the code for the other two places
+would take half of the start-up time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ def choose(on: str, name: str | None = None, clock: Clock | None = None) -> Kern
     """Return the kernel called `name` (None: the default) where trials run `on`.
 
     "auto" picks a kernel that can run here. For real time, it tries the running kernel first, then a user-mode kernel.
-    Raises InputError if `on` is not such a place, and MachineError if no kernel is available.
+    Raises InputError if `on` is no known place, and MachineError if no kernel is available.
     """
     match on:
         case "uml":

@@ -1,7 +1,8 @@
-"""Confine compilers and the programs that builds run, because C sources, patches and trees may be untrusted.
+"""Confine compilers and the programs that builds execute, because C sources, patches and trees may be untrusted.
 
-A confined process can read the locked compiler, the system's programs and libraries, and Python's own files. It can
-write only in named folders. It has no network, and limits on time, memory and file length (docs/security.md).
+A confined process can read the locked compiler, the system's programs and libraries, and Python's own files. The
+process can write only in named folders, has no network, and has limits on time, memory and file length
+(docs/security.md).
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _DISCARDED = "/dev/null"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits what each process of a build may use, and how long the whole build may take."""
+    """Limits the resources of each process of a build, and the time of the whole build."""
 
     cpu: Duration
     wall: Duration
@@ -39,7 +40,7 @@ class Limits:
     file: Size
 
     def plain(self) -> dict[str, int]:
-        """Return the limits under setrlimit's names."""
+        """Return the limits with setrlimit's names."""
         seconds = self.cpu.ns // 10**9
         return {"CPU": seconds, "AS": self.memory.bytes, "FSIZE": self.file.bytes, "CORE": 0}
 
@@ -59,7 +60,8 @@ def confined(
 ) -> list[str]:
     """Return a command that confines the command appended to it, as far as the host supports this.
 
-    With `runs_code`, programs in the writable folders may also run, besides those of the compiler and the system.
+    With `runs_code`, programs in the writable folders may also run, in addition to the programs of the compiler and the
+    system.
     """
     version = landlock.abi()
     places = [str(each.absolute()) for each in writable]
@@ -112,7 +114,7 @@ def _landlock(
 
 @cache
 def _stands_apart() -> bool:
-    """Test whether a process can have its own mounts and its own network here, and return the result."""
+    """Return whether a process can have its own mounts and its own network here, after a test."""
     with tempfile.TemporaryDirectory(prefix="replab-apart-") as folder:
         orders: dict[str, object] = {
             "landlock": None,

@@ -14,7 +14,7 @@ def hz(configuration: str) -> int | None:
 
 
 def max_header(configuration: str) -> int:
-    """Return MAX_HEADER (include/linux/netdevice.h): the bytes that an skb keeps free for link and tunnel headers."""
+    """Return MAX_HEADER (include/linux/netdevice.h): the bytes that an skb reserves for link and tunnel headers."""
     builtin = set(re.findall(r"^CONFIG_(\w+)=y$", configuration, re.MULTILINE))
     enabled = builtin | set(re.findall(r"^CONFIG_(\w+)=m$", configuration, re.MULTILINE))
     if "HYPERV_NET" in builtin:

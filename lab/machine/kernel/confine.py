@@ -4,7 +4,8 @@
 
     confine.py ORDERS PROGRAM [ARGUMENT...]
 
-It imports only the standard library. ORDERS is JSON from the module `containment` or `compilers` in this package.
+The script imports only the standard library. ORDERS is JSON from the module `containment` or `compilers` in this
+package.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def confine(orders: Mapping[str, Any], opened: Sequence[tuple[int, int]] = ()) -> None:
     """Confine this process and all its children. `opened` holds open descriptors with their remaining Landlock rights.
 
-    Raises OSError.
+    Raises OSError if the kernel refuses.
     """
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # a write beyond the limit fails with EFBIG, and the program goes on
     for name, limit in orders["limits"].items():
@@ -69,7 +70,7 @@ def confine(orders: Mapping[str, Any], opened: Sequence[tuple[int, int]] = ()) -
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Confine this process, make it end with its parent, and run the program in `arguments` in its place."""
+    """Confine this process, make it end with its parent, and replace it with the program in `arguments`."""
     parent = os.getppid()
     try:
         _done(_libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0))
@@ -82,9 +83,9 @@ def main(arguments: Sequence[str]) -> None:
 
 
 def _apart(writable: Sequence[str]) -> None:
-    """Give this process its own network and shared memory, and make all files except those in `writable` read-only.
+    """Give this process its own network and shared memory, and make all files outside `writable` read-only.
 
-    Landlock does not cover modes, owners and dates; a read-only mount does.
+    A read-only mount protects modes, owners and dates, which Landlock does not cover.
     """
     user, group = os.geteuid(), os.getegid()
     _done(_libc.unshare(CLONE_NEWNS | CLONE_NEWIPC | CLONE_NEWNET | (CLONE_NEWUSER if user else 0)))

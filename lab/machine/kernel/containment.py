@@ -1,4 +1,4 @@
-"""Limit the host process that runs a guest's kernel to what it needs; docs/security.md gives the reasons.
+"""Limit the host process that runs a guest's kernel to the rights that it needs; docs/security.md gives the reasons.
 
 This module decides the limits. `lab.machine.kernel.supervise` applies them in the process before it executes the
 kernel.
@@ -33,7 +33,7 @@ _TOP = "/usr /bin /sbin /lib /lib32 /lib64 /libx32 /opt"
 
 @dataclass(frozen=True, slots=True)
 class Containment:
-    """Describes what a kernel's process may use. A folder includes all its contents."""
+    """Describes the files and calls that a kernel's process may use. A folder includes all its contents."""
 
     program: Path  # the kernel: only it and its loader may be run
     readable: tuple[Path, ...]
@@ -85,7 +85,10 @@ def files_of(program: Path, root: Root) -> tuple[Path, ...]:
 
 
 def _libraries(program: Path) -> tuple[Path, ...]:
-    """Return the paths of a kernel's libraries. Only dynamically linked kernels, from older labs, have libraries."""
+    """Return the paths of a kernel's libraries.
+
+    Only dynamically linked kernels, from older lab versions, have libraries.
+    """
     with program.open("rb") as file:
         dynamic = str(LOADER).encode() in file.read(4096)
     return tuple(map(Path, ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache"))) if dynamic else ()

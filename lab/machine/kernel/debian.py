@@ -1,4 +1,4 @@
-"""Find kernels in Debian's archive, as sources or images, through the signed indexes, without the machine's programs.
+"""Find kernels in Debian's archive, as sources or images, through the signed indexes, without the host's programs.
 
 The newest suite comes first. Older suites are used only for a series that the newest suite does not have. The suite
 with release candidates comes last.
@@ -47,7 +47,7 @@ class Found:
     snapshot: str
 
     def fetch(self, folder: Path) -> Path:
-        """Fetch the package into `folder` and return its file. Raises MachineError if it is not available."""
+        """Fetch the package into `folder` and return its file. Raises MachineError if the package is not available."""
         file = folder / Path(self.package.path).name
         chosen(self.snapshot, self.part).download(self.package.path, self.package.sha256, file)
         return file
@@ -97,7 +97,7 @@ def sources(offered: Offered) -> list[Found]:
 
 
 def images(offered: Offered) -> list[Image]:
-    """Return the suite's default kernel; empty if the suite has no kernel."""
+    """Return the suite's default kernel in a list, which is empty if the suite has no kernel."""
     usual = offered.packages.get("linux-image-amd64")
     needed = (name for group in usual.needs for name in group) if usual else ()
     release = next((name.removeprefix("linux-image-") for name in needed if re.match(r"linux-image-\d", name)), None)

@@ -35,8 +35,8 @@ NEEDS: Mapping[str, str] = MappingProxyType(  # what fails without the call
 def forbidden() -> tuple[str, ...]:
     """Return the names of the calls in NEEDS that the system refuses.
 
-    Docker's profile refuses with EPERM. podman's returns ENOSYS, as does a kernel without the call, but every kernel
-    has these calls.
+    Docker's profile refuses with EPERM. podman's profile returns ENOSYS, like a kernel without the call, but every
+    supported kernel has these calls.
     """
     reader, writer = os.pipe()
     child = os.fork()

@@ -1,7 +1,7 @@
 """Boot a kernel under test for one command, watch the guest, and return how the command ended.
 
 The guest's kernel command line never contains a path, and the host does not feed the guest's random number generator.
-So the same kernel, command and seed give the same bytes in any folder and for any user.
+So a given kernel, command and seed give the same bytes in any folder and for any user.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class GuestError(LabError):
         return f"{self.args[0]}; its last line: {self._quoted}" if self._quoted else str(self.args[0])
 
     def quote(self) -> Self:
-        """Show the last line of the console from now on, in place of the log's path. Return this error."""
+        """Replace the log's path with the last line of the console in this error's message. Return this error."""
         last = next((line.strip() for line in reversed(_end_of(self.console).split("\n")) if line.strip()), "")
         self._quoted = "" if last in self.args[0] else last
         return self
@@ -87,7 +87,7 @@ class GuestLivelock(GuestError):
 
 
 class GuestDeadlock(GuestError):
-    """Raised if the guest waits forever, because nothing in it runs that could end the wait."""
+    """Raised if the guest waits forever, because no process in it can end the wait."""
 
 
 class GuestCrash(GuestError):
@@ -103,7 +103,7 @@ class GuestTimeout(GuestError):
 
 
 class GuestDisk(GuestError, MachineError):
-    """Raised if some of the guest's files could not be written to its folder."""
+    """Raised if some of the guest's files could not be written to the guest's folder."""
 
     exit_code = MachineError.exit_code
 
@@ -135,7 +135,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class GuestResult:
-    """Describes how the command in a guest ended and what it cost. Times are in seconds."""
+    """Describes how the command in a guest ended, and the times that it took. Times are in seconds."""
 
     status: int  # exit status; 128 + signal if killed, 127 if there is no such command
     console: Path
@@ -154,7 +154,7 @@ class Guest:
     `folder`/console.log.
 
     With a `terminal`, the command reads and writes the terminal instead. The terminal is raw until the guest has ended
-    in any way, and then returns to its earlier state.
+    for any reason, and is then restored.
 
     Raises InputError if the folder does not exist, and MachineError if the host has no room for the guest's memory.
     """
@@ -253,7 +253,10 @@ class Guest:
                 self._supervisor.stdin.close()
 
     def wait(self) -> GuestResult:
-        """Wait for the guest's command to end and return its result. Raises a GuestError if it never ends."""
+        """Wait for the guest's command to end and return its result.
+
+        Raises a GuestError if the command does not end normally.
+        """
         assert self._supervisor.stdout is not None
         line = self._supervisor.stdout.readline()
         if not line:
@@ -264,7 +267,7 @@ class Guest:
         raise self._error(report)
 
     def _failed(self) -> str:
-        """Return how the supervisor ended without a report: its last error line, or the fact that it was killed."""
+        """Return how the supervisor ended without a report: "failed" with its last error line, or "was killed"."""
         assert self._supervisor.stderr is not None
         self._supervisor.wait()
         said = self._supervisor.stderr.read().decode(errors="replace").split("\n")

@@ -1,6 +1,6 @@
 """Limit the files of the host process that runs a guest's kernel, with Landlock, the kernel's unprivileged sandbox.
 
-The limits go as far as the host's version of Landlock allows.
+The limits depend on the host's version of Landlock.
 """
 
 from __future__ import annotations
@@ -62,12 +62,10 @@ def handled(version: int) -> int:
 
 
 def scoped(version: int) -> tuple[int, int]:
-    """Return the bits of what this version refuses completely: TCP bind and connect, and abstract sockets and signals
-    outside.
-    """
+    """Return the bits of actions that this version refuses: TCP, abstract sockets, and signals to the outside."""
     return 0b11 if version >= _NETWORK_SINCE else 0, 0b11 if version >= _SCOPES_SINCE else 0
 
 
 def gaps(version: int) -> tuple[str, ...]:
-    """Return the names of actions that neither this version nor anything else can refuse."""
+    """Return the names of the actions that neither this version nor another mechanism can refuse."""
     return tuple(what for since, what in _LACKS.items() if version < since)

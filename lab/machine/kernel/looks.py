@@ -1,4 +1,4 @@
-"""Record on the host how much CPU time its scheduler gave to a guest, and withheld from it. Standard library only."""
+"""Record the CPU time that the host's scheduler gave to a guest, and withheld from it. Standard library only."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 class Looks:
     """Records the CPU time that the host's scheduler gave and withheld, to bound the time that a ready guest waited.
 
-    All times count from an arbitrary start. For the guest's processes, the record holds how long they ran, and how long
-    each waited for a CPU while it was ready. For their CPU, it holds how long the CPU was idle, and how long a
-    hypervisor withheld it.
+    All times are relative to an arbitrary start. For each of the guest's processes, the record holds how long the
+    process ran, and how long it waited for a CPU while it was ready. For the guest's CPU, the record holds how long the
+    CPU was idle, and how long a hypervisor withheld it.
     """
 
     def __init__(self, cpu: int) -> None:
@@ -61,9 +61,7 @@ def _scheduled(pid: int) -> tuple[int, int] | None:
 
 
 def _idle(cpu: int) -> tuple[float | None, float]:
-    """Return the seconds that a CPU was idle (None if the kernel does not count them), and the seconds that it was
-    withheld.
-    """
+    """Return the seconds for which a CPU was idle (None if they are not counted), and for which it was withheld."""
     tick = os.sysconf("SC_CLK_TCK")
     with contextlib.suppress(OSError, ValueError, IndexError), open("/proc/stat", "rb") as file:
         for line in file:

@@ -1,7 +1,7 @@
-"""Let several guests share one virtual clock, and links between them.
+"""Let several guests share one virtual clock and the links between them.
 
-Their kernels share a piece of memory, through which they pass the turn to run, without a process of ours. The patch
-uml/shared-clock.patch describes this. The layout below is that of the patch's peers.h.
+The guests' kernels pass the turn to run through a piece of shared memory, without a process of the lab. The patch
+uml/shared-clock.patch describes this. The layout below matches the patch's peers.h.
 """
 
 from __future__ import annotations
@@ -30,9 +30,7 @@ _LINK = struct.Struct("=HHHHQQ")  # guests of its ends, which of them are up, by
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """Names the place of one of the guests that share a clock: a descriptor of the shared memory, and the guest's
-    number.
-    """
+    """Names a guest's place among the guests that share a clock: a descriptor of the memory, and the guest's number."""
 
     memory: int
     number: int
@@ -69,5 +67,5 @@ class Peers:
 
     @property
     def turns(self) -> int:
-        """The number of times that a kernel has passed the turn to a different kernel."""
+        """The number of times that one kernel has passed the turn to another."""
         return int(_HEAD.unpack(os.pread(self._memory, _HEAD.size, 0))[5])

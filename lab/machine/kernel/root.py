@@ -1,4 +1,4 @@
-"""Describe the files that a guest sees, and the paths of its first program, Python and the lab's code among them."""
+"""Describe the files that a guest sees, with the paths of its first program, its Python and the lab's code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PACKAGE = Path(__file__).parents[3]  # the folder to import `lab` from
 class Root:
     """Names a host folder that a guest sees as /, read-only.
 
-    `init`, `python` and `search` are paths in the guest; the others are paths on the host.
+    `init`, `python` and `search` are paths in the guest; the other paths are on the host.
     """
 
     tree: Path

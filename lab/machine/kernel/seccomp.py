@@ -1,11 +1,11 @@
 """List the system calls that a guest's kernel and a compiler may make on the host, as programs for seccomp.
 
-The list assumes that root in a guest may gain control of the kernel's process. It holds the calls that user-mode Linux
-needs. Any other call fails with EPERM. Most of a guest's own code never notices, because only a guest's kernel makes
-calls on the host.
+The list assumes that root in a guest may gain control of the kernel's process. The list holds the calls that user-mode
+Linux needs. Any other call fails with EPERM. Code inside a guest is hardly affected, because only the guest's kernel
+makes calls on the host.
 
-A build runs shells, make and Python, in the machine's versions. The list for builds works the other way round: it
-allows all calls except those that reach beyond a process's own files.
+A build runs the machine's shells, make and Python. The list for builds excludes calls instead: it allows all calls
+except calls that reach beyond a process's own files.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REQUESTS = (0, 3, 6, 7, 8, 9, 12, 13, 14, 15, 21, 24, 30, 31, 32, 0x4200, 0x4202
 
 @dataclass(frozen=True, slots=True)
 class Only:
-    """Allows a call if an argument's lower 32 bits, under a mask, have one of some values; or its upper 32 bits."""
+    """Allows a call if an argument's lower (or upper) 32 bits, under a mask, have one of the given values."""
 
     argument: int
     values: tuple[int, ...]
@@ -274,7 +274,7 @@ def calls_of_builds() -> tuple[Call, ...]:
 
 
 def program(allowed: Sequence[Call]) -> bytes:
-    """Return a filter, an array of struct sock_filter, that allows these calls and makes all others fail with EPERM.
+    """Return a filter, an array of struct sock_filter, that allows these calls. All other calls fail with EPERM.
 
     The filter finds a call's number with a binary search, because it also runs for each call of the guest's processes.
     """
@@ -289,7 +289,7 @@ def program(allowed: Sequence[Call]) -> bytes:
 
 
 def _ranges(allowed: Sequence[Call]) -> list[tuple[int, list[_Instruction]]]:
-    """Divide all numbers into ranges with the same code, each named by its first number."""
+    """Divide all call numbers into ranges with identical code, each named by its first number."""
     found: list[tuple[int, list[_Instruction]]] = [(0, [(RETURN, 0, 0, DENY)])]
     for call in allowed:
         for first, code in ((call.number, _decide(call)), (call.number + 1, [(RETURN, 0, 0, DENY)])):

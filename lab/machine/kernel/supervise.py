@@ -1,12 +1,12 @@
-"""Start one guest, confine it, watch it, end it, and report how it ended. This is a script; standard library only.
+"""Start one guest, confine it, watch it, end it, and report how it ended. This script uses only the standard library.
 
 The script is a separate process because the kernel's "die with my parent" (PR_SET_PDEATHSIG) means the *thread* that
-forked, and a runner has many threads. This process has one thread, so the guest dies with it. It ends when its parent
-ends in any way, and leaves nothing behind: the guest's processes die with the guest, and this process removes the
+forked, and a runner has many threads. This process has one thread, so the guest dies with it. The process ends when its
+parent ends for any reason, and cleans up: the guest's processes die with the guest, and this process removes the
 scratch folder, and a folder that its parent would have removed.
 
-It reads one line of JSON (a job) from standard input, and stops at the end of that input. It writes one line of JSON (a
-report) to standard output.
+The script reads one line of JSON (a job) from standard input, and stops at the end of that input. The script writes one
+line of JSON (a report) to standard output.
 """
 
 from __future__ import annotations
@@ -47,10 +47,10 @@ WALL = 0x40000000  # __WALL: wait for clones of any kind
 
 
 class Watch:
-    """Distinguishes a guest that works from one that hangs. Times are in seconds; None as a budget means no limit.
+    """Distinguishes a guest that works from a guest that hangs. Times are in seconds; None as a budget means no limit.
 
     A guest hangs if `stall` seconds of host CPU advance its clock by less than a thousandth of this time. The clock
-    need not stand still: if only spinning processes can make time pass, it passes slowly.
+    need not stop, because spinning processes advance it slowly.
     """
 
     def __init__(self, wall: float | None, stall: float | None, guest: float | None) -> None:
@@ -79,8 +79,7 @@ class Watch:
 
 
 class Alarms:
-    """Finds the guest's processes to probe for spinning, with one SIGALRM per second of CPU while virtual time stands
-    still.
+    """Finds the guest's processes to probe for spinning, with one SIGALRM per second of CPU while virtual time stops.
 
     A process that only reads memory gives its kernel no chance to notice that it spins. The signal passes the CPU to
     the kernel. The kernel counts the signals without a system call in between, and lets time pass after several
@@ -104,10 +103,10 @@ class Alarms:
 class Rest:
     """Detects a virtual-time guest that waits forever, for example for a process that the host has killed.
 
-    If no process can run, virtual time passes at once, so nothing in such a guest waits for long. A process without a
-    CPU is ready to run ("R"), one that waits for a disk sleeps uninterruptibly ("D"), and a stopped kernel ("T", "t")
-    was stopped by a user (proc(5)). So this class counts observations, and does not use the clock of a machine that may
-    be busy or asleep.
+    If no process can run, virtual time passes at once, so no process in such a guest waits for long. A process without
+    a CPU is ready to run ("R"), a process that waits for a disk sleeps uninterruptibly ("D"), and a stopped kernel
+    ("T", "t") was stopped by a user (proc(5)). So this class counts observations, and does not use the host's clock,
+    because the host may be busy or asleep.
     """
 
     def __init__(self) -> None:
@@ -127,7 +126,7 @@ class Rest:
 
 
 class Abandoned(Exception):
-    """Raised if this process was told to stop."""
+    """Raised if this process received a request to stop."""
 
 
 def main() -> None:
@@ -176,8 +175,9 @@ def _abandon(_number: int, _frame: object) -> NoReturn:
 
 @contextlib.contextmanager
 def _restored(terminal: str | None) -> Iterator[None]:
-    """Restore the terminal at the end of this context. A guest makes the terminal raw, and a killed guest leaves it
-    raw.
+    """Restore the terminal at the end of this context.
+
+    A guest makes the terminal raw, and a killed guest does not restore it.
     """
     if terminal is None:
         yield
@@ -247,7 +247,7 @@ def _nameless(beginning: str) -> int:
 def _watch(
     job: dict[str, Any], guest: int, parent: int, start: float, host: Looks | None
 ) -> tuple[str, int | None, str]:
-    """Return why the guest must end ("exit": it ended by itself), the last value of its clock, and the busy process."""
+    """Return why the guest must end ("exit" if it ended by itself), its clock's last value, and the busy process."""
     watch = Watch(*(job["budget"][name] for name in ("wall", "stall", "guest")))
     alarms, rest = Alarms(), Rest()
     ended = os.pidfd_open(guest)
@@ -315,9 +315,7 @@ def _clock(guest: int, address: int | None) -> int | None:
 
 
 def _stat(pid: int) -> tuple[str, float]:
-    """Return a process's state, and the host CPU seconds of the process and its reaped children; "", 0 if it is
-    gone.
-    """
+    """Return a process's state, and the CPU seconds of the process and its reaped children; "", 0 if it has ended."""
     with contextlib.suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:
         fields = file.read().rpartition(b")")[2].split()
         return fields[0].decode(), sum(map(int, fields[11:15])) / os.sysconf("SC_CLK_TCK")
@@ -325,7 +323,7 @@ def _stat(pid: int) -> tuple[str, float]:
 
 
 def _program(pid: int) -> str:
-    """Return the program name of a guest process (its stack ends with the path); "" if it cannot be read."""
+    """Return the program name of a guest process (its stack ends with the path); "" if the name cannot be read."""
     with contextlib.suppress(OSError, IndexError), open(f"/proc/{pid}/maps", encoding="ascii") as maps:
         end = int([line for line in maps if " rwxs " in line][-1].split()[0].partition("-")[2], 16)
         with open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
@@ -344,9 +342,9 @@ def _children(pid: int) -> list[int]:
 
 
 def _end(guest: int) -> int:
-    """Kill the rest of the guest, and return its wait status.
+    """Kill the guest's remaining processes, and return the guest's wait status.
 
-    Its orphans become children of this process, the nearest subreaper.
+    The guest's orphans become children of this process, the nearest subreaper.
     """
     with contextlib.suppress(ProcessLookupError):
         os.kill(guest, signal.SIGKILL)

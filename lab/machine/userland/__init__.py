@@ -1,1 +1,1 @@
-"""Build program folders from locked packages: the userland of guests, and the compiler for their kernels."""
+"""Build folders of programs from locked packages: the userland of guests, and the compiler for their kernels."""

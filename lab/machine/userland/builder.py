@@ -38,9 +38,10 @@ class PackageGone(MachineError):
 
 
 def build(name: Name, progress: Progress) -> Userland:
-    """Return the userland of this lock, from the cache or built now (which takes a minute and the network).
+    """Return the userland of this lock, from the cache or newly built, which takes a minute and needs the network.
 
-    Raises PackageGone, InputError (the lock has a mistake) and MachineError (a wrong hash, no room, a different tree).
+    Raises PackageGone, InputError (the lock has a mistake) and MachineError (a wrong hash, a full disk, or a tree that
+    differs from the lock).
     """
     wanted = lock.locked(name)
     found = cache.load(wanted.id)
@@ -53,7 +54,7 @@ def build(name: Name, progress: Progress) -> Userland:
 
 
 def keys(progress: Progress, file: Path | None = None) -> Keys:
-    """Return the keys that check an archive's index: those of the distribution, or those in `file`.
+    """Return the keys that check an archive's index: the distribution's keys, or the keys in `file`.
 
     Raises the errors of `build`.
     """
@@ -64,7 +65,7 @@ def renew(name: Name, progress: Progress, keyring: Path | None = None, *, packag
     """Rewrite the lock of a userland with the suite's current packages, and return it.
 
     Without `packages`, the packages do not change; use this after a change to the recipe or to the code that builds
-    trees. The function also builds the userland. Raises MachineError if the index is not signed with a key of the
+    trees. `renew` also builds the userland. Raises MachineError if the index is not signed with a key of the
     distribution or of `keyring`, or is older than the lock's index.
     """
     made = recipe.read(name)
@@ -93,9 +94,7 @@ def renew(name: Name, progress: Progress, keyring: Path | None = None, *, packag
 
 
 def _compiled(made: UserlandRecipe, progress: Progress) -> dict[str, bytes]:
-    """Return the contents, by path, of the libraries that the recipe has as sources, compiled with the locked
-    compiler.
-    """
+    """Compile the recipe's library sources with the locked compiler, and return the libraries' contents by path."""
     if not made.libraries:
         return {}
     compiler, found = build("compiler", progress), {}
@@ -143,9 +142,10 @@ def _make(
 
 @contextmanager
 def _fetched(packages: Sequence[Package], mirrors: Mirrors) -> Iterator[Iterator[Path]]:
-    """Yield the package files as they arrive. They are downloaded once for all userlands, but checked every time.
+    """Yield the package files as they arrive.
 
-    While the caller unpacks a file, the next files are fetched.
+    The files are downloaded once for all userlands, but checked on every use. While the caller unpacks a file, the next
+    files are fetched.
     """
     store = caches.folder("packages")
     store.mkdir(parents=True, exist_ok=True)

@@ -66,7 +66,7 @@ def adopt(fresh: Path, ident: str, hashes: Mapping[str, str] | None = None) -> N
     """Move a userland folder that was built elsewhere into the cache, unless the cache already has the userland.
 
     The folder must be in the cache's file system. `hashes` holds the SHA-256, by path, of files that were just written,
-    so that they are not read again. Raises UserlandAltered unless every byte matches the id.
+    so that these files are not read again. Raises UserlandAltered unless every byte matches the id.
     """
     try:
         said = (fresh / MANIFEST).read_bytes()

@@ -80,7 +80,10 @@ def _stamp(moment: datetime) -> str:
 
 
 def signed(text: bytes, keys: Keys) -> str:
-    """Return the text that one of `keys` signed, without surrounding text. Raises MachineError if no key signed it."""
+    """Return the text that one of `keys` signed, without any surrounding text.
+
+    Raises MachineError if no key signed it.
+    """
     if not keys.ring.is_file():
         raise MachineError(f"{keys.ring}, which holds the keys of the archive, is missing")
     with tempfile.TemporaryDirectory(prefix="replab-index-") as folder:
@@ -138,10 +141,10 @@ def _weights(text: str) -> list[tuple[list[int], int]]:
 
 
 def needed(index: Mapping[str, Offer], wanted: Collection[str], without: Collection[str]) -> tuple[Package, ...]:
-    """Return the packages `wanted` with all their dependencies, except those that only packages in `without` need.
+    """Return the packages `wanted` with all dependencies, except dependencies that only packages in `without` need.
 
-    Among alternatives, the function takes one that is wanted anyway, else the first that exists. Raises MachineError if
-    no alternative exists.
+    Among alternatives, the function chooses a package that is wanted anyway, else the first that exists. Raises
+    MachineError if no alternative exists.
     """
     providers: dict[str, list[str]] = {}
     for name, offer in sorted(index.items()):

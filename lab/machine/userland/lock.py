@@ -53,7 +53,7 @@ class Lock:
 
     @property
     def id(self) -> str:
-        """The 16 hex digits that name the tree. The same bytes have the same id."""
+        """The 16 hex digits that name the tree. Trees with equal bytes have equal ids."""
         return self.tree[:16]
 
 
@@ -63,7 +63,10 @@ def file_of(name: Name) -> Path:
 
 
 def locked(name: Name) -> Lock:
-    """Return the lock of a userland. Raises InputError if the file has a mistake, and MachineError if it is missing."""
+    """Return the lock of a userland.
+
+    Raises InputError if the lock file has a mistake, and MachineError if the file is missing.
+    """
     file = file_of(name)
     try:
         return parse(file.read_text(encoding="utf-8"), str(file))

@@ -12,8 +12,8 @@ from pathlib import Path
 def manifest(tree: Path, hashes: Mapping[str, str] | None = None) -> str:
     """Return a line for each entry in the folder `tree`, by path, with tabs between path, kind, mode, date and content.
 
-    The content is the SHA-256 of a file, the target of a link, or nothing for a folder. `hashes` holds the SHA-256, by
-    path, of files that were just written, so that they are not read again.
+    The content is the SHA-256 of a file, the target of a link, or an empty text for a folder. `hashes` holds the
+    SHA-256, by path, of files that were just written, so that these files are not read again.
     """
     return "".join("\t".join(fields) + "\n" for fields in sorted(_fields(tree, hashes or {})))
 

@@ -1,7 +1,7 @@
 """Fetch files in a distribution's archive from the first mirror that has them.
 
 If a mirror or the name service fails briefly, the request is repeated. One lost answer among several hundred packages
-must not cost the user the whole build.
+must not fail the whole build.
 """
 
 from __future__ import annotations
@@ -91,10 +91,10 @@ def _addresses(host: str, port: int) -> list[tuple[Any, ...]]:
 
 
 class _Connection(http.client.HTTPConnection):
-    """Connects to the first known address of the mirror, as long as it answers."""
+    """Connects to the first known address of the mirror, as long as that address answers."""
 
     def connect(self) -> None:
-        """Connect. If this fails, the next attempt looks up the mirror's address again."""
+        """Connect. After a failure, the next attempt looks up the mirror's address again."""
         addresses = _addresses(self.host, self.port)
         for number, address in enumerate(addresses, 1):
             try:
@@ -141,13 +141,13 @@ def _passes(cause: object) -> bool:
 def chosen(snapshot: str = "", part: str = "") -> Mirrors:
     """Return the mirrors to use: the one that LAB_MIRROR names, or else the default mirror.
 
-    With `snapshot` (such as "20260912T075541Z"), dropped packages come from the archive of all versions, at that time.
-    `part` is SECURITY for the archive of security updates.
+    With `snapshot` (such as "20260912T075541Z"), packages that the mirrors have dropped come from the archive of all
+    versions, as of that time. `part` is SECURITY for the archive of security updates.
     """
     here = (os.environ.get(MIRROR, "").rstrip("/") or USUAL) + part
     return Mirrors((here, ALL_TIMES.format(part=part, time=snapshot)) if snapshot else (here,))
 
 
 def moment() -> str:
-    """Return the present time in the form that the archive of all versions uses."""
+    """Return the current time in the form that the archive of all versions uses."""
     return datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")

@@ -34,10 +34,10 @@ def command(tree: Path, program: str, *arguments: str) -> list[str]:
 
 
 def launcher(program: str, arguments: str = "") -> str:
-    """Return a script, for the folder LAUNCHERS, that runs `program` with `arguments` before the script's own.
+    """Return a script for LAUNCHERS that runs `program` with `arguments`, followed by the script's own arguments.
 
-    The script works anywhere in the file system. The program treats the launcher as its own file: it looks for its
-    other files relative to the launcher, and uses the launcher to restart itself.
+    The script works wherever the tree is in the file system. The program treats the launcher as its own executable: it
+    looks for its other files relative to the launcher, and executes the launcher to restart itself.
     """
     first = f"{arguments} " if arguments else ""
     return (

@@ -8,7 +8,7 @@ from lab.machine.userland.lock import Name
 
 
 def ready(name: Name) -> Userland:
-    """Return the userland with this name. If it is missing, build it now, with progress on standard error.
+    """Return the userland with this name. If the userland is missing, build it, with progress on standard error.
 
     Raises the errors of `lab.machine.userland.builder.build`.
     """

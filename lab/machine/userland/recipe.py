@@ -13,7 +13,7 @@ from lab.machine.userland.lock import Name
 
 @dataclass(frozen=True, slots=True)
 class UserlandRecipe:
-    """Holds one of the files NAME.toml next to the locks. The files explain the fields.
+    """Holds the contents of a file NAME.toml in the folder of the locks. Comments in the files explain the fields.
 
     A recipe that `extends` a base recipe includes all of its contents.
     """
@@ -52,5 +52,5 @@ def _plain(name: Name) -> dict[str, Any]:
 
 
 def _joined(base: Any, own: Any) -> Any:
-    """Return a list or a table of the base recipe, followed by that of the extending recipe."""
+    """Return a list or a table of the base recipe, followed by the entries of the extending recipe."""
     return base | own if isinstance(own, dict) else [*base, *own]

@@ -1,7 +1,7 @@
-"""Remember that a userland was read and found intact, until the file system shows any change in it.
+"""Remember that a userland was read and found intact, until the file system shows a change in the userland.
 
-The check uses values that every write changes: each file's inode number, length, mtime and ctime, as in git's index. It
-does not find bits that the disk itself has lost; `lab doctor` reads every byte.
+The check uses attributes that every write changes: each file's inode number, length, mtime and ctime, as in git's
+index. The check does not find bits that the disk itself has lost; `lab doctor` reads every byte.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class _Look(NamedTuple):
 def differing(userland: Userland) -> list[str]:
     """Return the paths that have changed since the userland was built, or [] if it is intact.
 
-    The function reads the files only if the userland is not remembered. Raises OSError.
+    The function reads the files only if no earlier check is remembered. Raises OSError.
     """
     kept, begun, look = cache.folder("seen") / userland.id, time.time_ns(), _look(userland.tree.parent)
     with suppress(OSError, UnicodeDecodeError):

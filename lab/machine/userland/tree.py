@@ -1,7 +1,7 @@
 """Fill a folder with the files that packages install, without root and without running any of their programs.
 
-Owners, dates, permissions and links are the same everywhere: files are 0444 or 0555, folders 0755, and a link has a
-relative target, so that it stays inside the folder wherever the folder is.
+Owners, dates, permissions and links do not depend on the machine: files are 0444 or 0555, folders are 0755, and links
+have relative targets, so that they stay inside the folder even if the folder moves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Tree:
         folder.mkdir()
 
     def merge(self) -> None:
-        """Link the old top-level folders to those in usr, which hold the packages' files."""
+        """Link the old top-level folders to the folders in usr, which hold the packages' files."""
         for name in MERGED:
             self.link(name, f"usr/{name}", "the userland")
 
@@ -64,9 +64,9 @@ class Tree:
         self._place(path, owner).symlink_to(relative)
 
     def lead_out(self, path: str, to: str, owner: str) -> None:
-        """Create a symbolic link to a host path, unchanged.
+        """Create a symbolic link to an absolute host path.
 
-        This is the only way out of the folder, and no package can use it.
+        Only this method creates links out of the folder, and packages cannot use it.
         """
         self._place(path, owner).symlink_to(to)
 

@@ -10,7 +10,7 @@ Outcome = Literal["passed", "failed", "skipped", "undecided"]
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Describes the result of a claim or a script, and of its parts."""
+    """Describes the result of a claim or a script, with its parts."""
 
     group: str  # an article, or a folder of scripts
     name: str

@@ -9,7 +9,7 @@ from lab.report.ci.text import line, lines
 
 
 def write(cases: Sequence[Case]) -> str:
-    """Return the report. Undecided cases count as skipped, because KTAP has no other word for "not failed"."""
+    """Return the report. Undecided cases are reported as skipped, because KTAP has no other word for "not failed"."""
     return "\n".join(_level(cases, "")) + "\n"
 
 

@@ -48,5 +48,5 @@ def write(reports: Sequence[Report], cases: Sequence[Case]) -> None:
 
 
 def exit_code(reports: Sequence[Report], cases: Sequence[Case], usual: int) -> int:
-    """Return the `usual` exit code, or nipa's own if there is a report for nipa."""
+    """Return the `usual` exit code, or nipa's own exit code if there is a report for nipa."""
     return nipa.exit_code(cases) if usual in (0, 1) and any(each.format == "nipa" for each in reports) else usual

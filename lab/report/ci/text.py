@@ -18,5 +18,5 @@ def lines(text: str) -> list[str]:
 
 
 def line(text: str) -> str:
-    """Return the text in one line, without number signs, because these would begin a directive."""
+    """Return the text in one line, without number signs, which would begin a directive."""
     return " ".join(" ".join(lines(text)).replace("#", " ").split())

@@ -1,7 +1,7 @@
 """Provide the figures for notebooks. Each figure takes a claim and shows data that the claim's trials recorded.
 
 Solid lines are measured, dashed lines are predicted, and dotted lines are reported by the article. Without a record, a
-figure is a sentence that states this.
+sentence replaces the figure.
 """
 
 from lab.report.figures.acks import ack_delay_series, ack_rates, acks_behind_hole

@@ -1,4 +1,4 @@
-"""Show how often and how soon a receiver acknowledged, and which segments, from captures at its interface."""
+"""Show how often and how soon a receiver sent ACKs, and for which segments, from captures at its interface."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def ack_rates(
 
 @draw("delays of ACKs")
 def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
-    """Draw how long each data segment waited for its ACK, one panel per arm."""
+    """Draw the time that each data segment waited for its ACK, one panel per arm."""
     shown = _those(claim, arms, "")
     figure, panels = axes(len(shown), size=(6.1, 1.45 * len(shown) + 0.6))
     said = []
@@ -150,7 +150,7 @@ def _received(each: TestedCase) -> tuple[Connection, int]:
 
 
 def _ratio_predicted(each: TestedCase) -> float | None:
-    """Return the predicted number of segments per ACK, or None if the prediction is a different quantity."""
+    """Return the predicted number of segments per ACK, or None if the prediction is about another quantity."""
     predicted = each.result.predicted
     return predicted.number if predicted and predicted.unit == "1" else None
 

@@ -63,7 +63,7 @@ def limits(claim: TestedClaim) -> Html:
 
 
 def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
-    """Mark the limits in the article, and whether the article saw drops with each limit."""
+    """Mark the article's limits, and whether the article reports drops with each limit."""
     said = {each.case.value.number: each.claimed for each in claim.tested if each.case.value}
     for limit, claimed in said.items():
         if claimed:
@@ -90,8 +90,8 @@ def _ticks(claim: TestedClaim) -> list[float]:
 def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) -> Html:
     """Draw the article's figure next to prediction and measurement, one group per arm. `of` names the quantity.
 
-    With `formula`, also draw window / RTT. Arms with a different unit than the first claimed figure are left out. For a
-    ratio, these are the arms that the ratio is relative to.
+    With `formula`, also draw window / RTT. Arms whose unit differs from the unit of the first claimed figure are
+    omitted. For a ratio, these are the base arms.
     """
     shown = _of_one_unit(claim.arms(*arms))
     rows = [bar for each in shown for bar in _bars(claim, each, formula)]
@@ -151,7 +151,7 @@ def _bars(claim: TestedClaim, each: TestedCase, formula: bool) -> Iterator[_Bar]
 
 
 def _heading(panel: Axes, place: float, text: str) -> None:
-    """Write the name of a group of bars to the right of the axis, so that the axis does not cross it."""
+    """Write the name of a group of bars to the right of the axis, so that the axis does not cross the name."""
     panel.annotate(
         text,
         (0, place),
@@ -164,7 +164,7 @@ def _heading(panel: Axes, place: float, text: str) -> None:
 
 
 def _relative(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:
-    """Return the arms that ratios are relative to, in words, or "" if a figure is not a ratio."""
+    """Return the base arms of the ratios, in words, or "" if a figure is not a ratio."""
     titles = {each.case.arm: each.case.title for each in claim.tested}
     bases = dict.fromkeys(titles.get(each.case.relative_to, "") for each in shown)
     return f"relative to {' and '.join(bases)}" if all(bases) else ""
@@ -181,7 +181,7 @@ def _legend(shown: Sequence[TestedCase], formula: bool) -> str:
 
 @draw("counters")
 def counters(claim: TestedClaim) -> Html:
-    """Return a table of the counts of the queue, the capture and Wireshark's Expert Info, one row per source."""
+    """Return a table of the counts from the queue, the capture and Wireshark's Expert Info, one row per source."""
     rows = []
     for each in claim.run:
         record = each.record

@@ -1,4 +1,4 @@
-"""Draw the law behind a claim: the measurements of a sweep, and the prediction as a curve through them."""
+"""Draw the law behind a claim: the measurements of a sweep, with the prediction as a curve."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ def sweep(
 ) -> Html:
     """Draw the measurements at the points of the sweep, one colour per arm, with the prediction as a curve.
 
-    `of` names the quantity. The curve has `steps` predictions from point to point, in scenarios with numbers between
-    those of the two points. The curve is straight between points that differ in more than numbers. Arms may be in
-    several `groups` with the same colours; the marks of the first group are filled. `thresholds` names values of the
-    axis (in its base unit) at which something changes.
+    `of` names the quantity. The curve has `steps` predictions from point to point, in scenarios whose numbers are
+    between the numbers of the two points. Between points that differ in more than numbers, the curve is straight. Arms
+    may be in several `groups` with the same colours; the marks of the first group are filled. `thresholds` names values
+    on the axis (in its base unit), which are marked.
     """
     shown = claim.arms(*arms)
     if any(each.case.value is None for each in shown):
@@ -123,7 +123,10 @@ class _Said(NamedTuple):
 
 
 def _labelled(said: Sequence[_Said]) -> list[_Said]:
-    """Return the claimed figures to label, each once. If there are many, return only those that the article prints."""
+    """Return the claimed figures to label, each once.
+
+    If there are many, return only the figures that the article prints.
+    """
     once = list({each.number: each for each in reversed(said)}.values())
     return once if len(once) <= _WRITTEN else [each for each in once if each.whose == "article"]
 

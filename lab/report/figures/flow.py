@@ -1,4 +1,4 @@
-"""Draw a bulk transfer's goodput, windows and round trips over time, to show what bounds it."""
+"""Draw a bulk transfer's goodput, windows and round trips over time, to show the bottleneck."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _COLOUR = re.compile(r"#[0-9a-f]{6}")  # matplotlib has no CSS variables; the pa
 
 @draw("the flow over time")
 def flow(claim: TestedClaim, arm: str | None = None) -> Html:
-    """Draw goodput, the bytes in flight with the windows that bound them, and round trips, one panel for each."""
+    """Draw goodput, the bytes in flight with the windows that limit them, and round trips, one panel for each."""
     each = claim.arms(*([arm] if arm else []))[0]
     found = flow_of(each.record, each.capture) if each.record and each.capture else None
     if found is None:

@@ -84,6 +84,6 @@ def _mark(panel: Axes, each: TestedCase, top: float) -> None:
 
 
 def _setting(claim: TestedClaim, each: TestedCase) -> str:
-    """Return the sysctls that the arm sets, or the arm's name if it sets none."""
+    """Return the sysctls that the arm sets, or the arm's name if the arm sets no sysctls."""
     arm = next(arm for arm in claim.judged.declared.experiment.arms if arm.name == each.case.arm)
     return ", ".join(f"{name} = {value}" for name, value in arm.sysctls.items()) or each.label

@@ -72,7 +72,7 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
 
 
 def _names(shown: Sequence[TestedCase]) -> list[str]:
-    """Return each arm's way of writing as its name, if these ways differ. The arm's own name may be that of a ratio."""
+    """Return each arm's way of writing as its label, if these ways differ. The arm's own name may describe a ratio."""
     ways = [str(getattr(each.case.workload, "way", "")) for each in shown]
     return [_WAYS.get(way, way) for way in ways] if len(set(ways)) == len(shown) > 1 else [each.label for each in shown]
 
@@ -172,7 +172,8 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
 class _Arrow(NamedTuple):
     """Describes a packet's arrow in the drawing. Times are in ms since the message's first packet.
 
-    In virtual time, packets may be sent at the same moment. In that case, the capture shows which packet came first.
+    In virtual time, packets may be sent at the same moment. In that case, the order in the capture shows which packet
+    came first.
     """
 
     sent: float
@@ -210,7 +211,10 @@ def _runs(arrows: Sequence[_Arrow], wait: float) -> Iterator[list[_Arrow]]:
 
 
 def _shortened(run: Sequence[_Arrow]) -> list[_Arrow]:
-    """Return a run's packets. For a long run, return the first packet, one for all packets in between, and the last."""
+    """Return a run's packets.
+
+    For a long run, return the first packet, one entry for all packets in between, and the last.
+    """
     if len(run) <= _RUN:
         return list(run)
     first, *between, last = run

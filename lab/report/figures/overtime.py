@@ -30,7 +30,7 @@ _LABELLED = 0.15  # share of the panel's width: the least gap with room for a la
 def goodput(claim: TestedClaim, *arms: str) -> Html:
     """Draw goodput in bins of 100 ms and steps of 1 s, with the predicted and claimed figures of the whole transfer.
 
-    The data comes from captures, or from tcp_info samples if nothing was captured.
+    The data comes from captures, or from tcp_info samples if there are no captures.
     """
     shown = claim.arms(*arms)
     figure, (panel,) = axes()
@@ -59,7 +59,7 @@ def goodput(claim: TestedClaim, *arms: str) -> Html:
 
 
 def _bounds(panel: Axes, shown: Iterable[TestedCase], scale: float) -> list[Label]:
-    """Draw a line for each different predicted and claimed figure, and return the labels."""
+    """Draw one line for each distinct predicted or claimed figure, and return the labels."""
     predicted = {each.result.predicted.number: "predicted" for each in shown if each.result.predicted}
     claimed = {each.claimed.number: each.whose for each in shown if each.claimed}
     found = []

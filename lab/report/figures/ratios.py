@@ -1,4 +1,4 @@
-"""Draw arms as ratios to a different arm, and list the kernel's counters in each arm."""
+"""Draw arms as ratios to a base arm, and list the kernel's counters in each arm."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _ends(each: TestedCase) -> tuple[float, float]:
 
 
 def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) -> None:
-    """Draw a row for each of these arms."""
+    """Draw a row for each of the given arms."""
     for row, each in enumerate(shown):
         measured, predicted = each.result.measured, each.result.predicted
         assert measured is not None

@@ -1,4 +1,4 @@
-"""Show the sources of a sender's round-trip times, and how they compare."""
+"""Show and compare the sources of a sender's round-trip times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COLOURS = (*ARMS[:3], "#bdbdbd")
 
 @draw("the sources of round-trip times")
 def rtt_sources(claim: TestedClaim, *arms: str) -> Html:
-    """Draw ACKs by the source of their round-trip time, one bar per arm, and mark how many have a timestamp echo."""
+    """Draw ACKs by the source of their round-trip time, one bar per arm, and mark the ACKs with a timestamp echo."""
     shown = claim.arms(*arms)
     figure, (panel,) = axes(size=(6.1, 0.62 * len(shown) + 1.3))
     said = []

@@ -39,9 +39,9 @@ def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
 
 
 def between(low: Any, high: Any, share: float) -> Any:
-    """Return the scenario at `share` of the way from `low` to `high`, in every number that differs, even within texts.
+    """Return the scenario at `share` of the way from `low` to `high`, with every number interpolated, even in text.
 
-    Raises NotBetween if they differ in anything else.
+    Raises NotBetween if the scenarios differ in anything but numbers.
     """
     if low == high:
         return low

@@ -76,9 +76,9 @@ def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float 
 
 
 def _marks(tested: TestedCase, at: float | None, span: float | None) -> tuple[_Marks, float, float]:
-    """Return the marks between two times, and these times.
+    """Return the two times, and the marks between them.
 
-    Raises MetricError if nothing was sent between them.
+    Raises MetricError if no segment was sent between them.
     """
     assert tested.record is not None
     capture = capture_of(tested.record, tested.case.path[0])

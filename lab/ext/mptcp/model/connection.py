@@ -1,4 +1,4 @@
-"""Simulate one end of a Multipath TCP connection: its buffers, its scheduler, and the data that each subflow gets.
+"""Simulate one end of a Multipath TCP connection: its buffers, its scheduler, and the data that each subflow receives.
 
 The module follows net/mptcp/protocol.c and options.c of Linux 7.2, with the same names. Positions are data bytes since
 the start, and times are whole nanoseconds.
@@ -67,7 +67,7 @@ class Connection:
     def join(self, subflow: Subflow, connects: bool) -> None:
         """Add a subflow, which this end either connects or accepts: mptcp_finish_join().
 
-        The accepting end adds up the buffers before it counts a further subflow, so it misses that subflow for a while.
+        The accepting end adds up the buffers before it counts a new subflow, so the sum omits that subflow for a while.
         """
         if connects and self.subflows:
             subflow.tuning.rcv_rtt_last_tsecr = 0  # set by the fourth packet of its handshake
@@ -110,11 +110,11 @@ class Connection:
 
     @property
     def data_fin(self) -> int | None:
-        """Return the end of the data, once all data is handed out: mptcp_data_fin_enabled()."""
+        """Return the end of the data once all data is handed out to subflows: mptcp_data_fin_enabled()."""
         return None if self.pending else self.closed
 
     def _check_send_data_fin(self) -> None:
-        """Announce the end of the data, once all data is handed out: mptcp_check_send_data_fin()."""
+        """Announce the end of the data once all data is handed out to subflows: mptcp_check_send_data_fin()."""
         if self.data_fin is not None:
             for subflow in self.subflows:
                 subflow.send_ack(self.now)
@@ -360,7 +360,7 @@ class Connection:
     def set_rwin(self, rcv_wnd: int) -> int:
         """Return the window for a subflow that is about to offer a window.
 
-        The window is not smaller than those of the other subflows: mptcp_set_rwin().
+        The window is not smaller than the windows of the other subflows: mptcp_set_rwin().
         """
         self.rcv_wnd_sent = max(self.rcv_wnd_sent, self.ack_seq + rcv_wnd)
         return self.rcv_wnd_sent - self.ack_seq

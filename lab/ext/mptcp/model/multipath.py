@@ -1,6 +1,4 @@
-"""Predict how long a Multipath TCP transfer takes over several paths, from the sum of their rates minus the idle
-times.
-"""
+"""Predict the time of a Multipath TCP transfer over several paths, from the sum of their rates minus the idle times."""
 
 from __future__ import annotations
 
@@ -90,12 +88,11 @@ def transfer_time_by_paths(
 def transfer_times(
     scenario: Scenario, paths: tuple[Path, ...], sizes: tuple[Size, Size], wait: Duration = Duration(0)
 ) -> tuple[float, ...]:
-    """Return the times of a transfer to the scenario's receiver, with a second transfer back, for PHASES phases of a
-    tick.
+    """Return the times of a transfer to the scenario's receiver, with a transfer back, for PHASES phases within a tick.
 
-    An end writes its first bytes as soon as it is connected, and the rest after the wait. The times are in seconds,
-    from the moment when the receiver's end is connected until it has all bytes. Raises ModelError if a subflow waits
-    for its RTO, and for kernels before 7.2, whose buffers grow by different rules.
+    An end writes its first bytes as soon as it is connected, and the remaining bytes after the wait. The times are in
+    seconds, from the moment when the receiver's end is connected until it has all bytes. Raises ModelError if a subflow
+    waits for its RTO, and for kernels before 7.2, whose buffers grow by different rules.
     """
     if scenario.kernel.version < RULES_SINCE:
         raise ModelError("the model has the rules of Multipath TCP in Linux 7.2: receive buffers grew by others before")

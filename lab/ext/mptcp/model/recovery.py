@@ -1,9 +1,9 @@
-"""Simulate a TCP sender whose segments may be lost: which segments it considers lost, and how it continues.
+"""Simulate a TCP sender whose segments may be lost: its detection of losses, and its recovery.
 
 The module follows net/ipv4/tcp_input.c (tcp_ack(), tcp_fastretrans_alert(), tcp_cwnd_reduction()), tcp_recovery.c
-(RACK) and tcp_output.c (tcp_xmit_retransmit_queue(), tcp_schedule_loss_probe()) of Linux 7.2, with the same names. It
-covers a path that preserves order, with SACK and timestamps. It does not simulate a retransmission timeout or
-compressed ACKs. Times are whole nanoseconds.
+(RACK) and tcp_output.c (tcp_xmit_retransmit_queue(), tcp_schedule_loss_probe()) of Linux 7.2, with the same names. The
+module covers a path that preserves order, with SACK and timestamps. The module does not simulate retransmission
+timeouts or compressed ACKs. Times are whole nanoseconds.
 """
 
 from __future__ import annotations
@@ -86,10 +86,10 @@ class LossySender(Sender):
             self._xmit_retransmit_queue()
 
     def _clean_rtx_queue_and_sacks(self, ack_seq: int, sack: tuple[int, int] | None) -> int:
-        """Drop acknowledged segments, mark SACKed segments, and sample RTTs. Return how many segments have newly
-        arrived.
+        """Drop acknowledged segments, mark SACKed segments, and sample RTTs.
 
-        tcp_sacktag_write_queue(), tcp_clean_rtx_queue(), tcp_ack_update_rtt().
+        Return the number of segments that have newly arrived. tcp_sacktag_write_queue(), tcp_clean_rtx_queue(),
+        tcp_ack_update_rtt().
         """
         queue, delivered, now = self.rtx_queue, 0, self.clock_cache
         first = last = first_sacked = last_sacked = retransmitted = 0
@@ -223,8 +223,9 @@ class LossySender(Sender):
         self.probe_due = self.timers.time_of(self.timers.expiry(timeout, jiffies))
 
     def probe_timer(self, now: int) -> None:
-        """Send a new segment, or the last one again. The answer shows which segments are missing:
-        tcp_send_loss_probe().
+        """Send a new segment, or the last segment again.
+
+        The answer shows which segments are missing: tcp_send_loss_probe().
         """
         self.clock_cache = now
         if self.high_seq is not None or self.sacked_out or self.probed:

@@ -250,8 +250,9 @@ class Subflow(LossySender):
                 maps.popleft()
 
     def _truesize(self, length: int) -> int:
-        """Return the memory for this much data in the connection's queue, where each packet that joins no other has a
-        head.
+        """Return the memory for `length` bytes in the connection's queue.
+
+        Each packet that joins no other has a head.
         """
         return length + self.skb_overhead
 
@@ -331,8 +332,8 @@ class Subflow(LossySender):
     def _packet(self, now: int, seq: int, length: int, psh: bool) -> Packet:
         """Return a packet with its acknowledgement and window: tcp_select_window(), mptcp_established_options().
 
-        An offered window never shrinks, except through the rounding of the scale. Captures show this, although the
-        source rounds up.
+        An offered window never shrinks, except through the rounding of the scale. Captures show such shrinking,
+        although the source rounds up.
         """
         window = self._select_window()
         left = self.rcv_wup + self.rcv_wnd - self.rcv_nxt >> self.rcv_wscale << self.rcv_wscale

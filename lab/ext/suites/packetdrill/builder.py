@@ -1,4 +1,4 @@
-"""Compile packetdrill once with the locked compiler, so that it is the same program on any machine."""
+"""Compile packetdrill once with the locked compiler, so that every machine has an identical program."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ SETTINGS = ("CC=gcc -static -s", "CFLAGS=-O2 -Wall")  # make's; the data for a d
 
 
 class PacketdrillBuildFailed(LabError):
-    """Raised if the source does not compile, or if one of the lab's patches does not apply to it."""
+    """Raised if the source does not compile, or if one of the lab's patches does not apply to the source."""
 
 
 def build(given: Path | None, progress: Progress) -> Packetdrill:
     """Return packetdrill, from the cache or built now: from the pinned commit, or from the folder or tar file `given`.
 
-    Raises InputError (no source), PacketdrillBuildFailed and MachineError (nothing fetched, no room, no compiler).
+    Raises InputError (no source), PacketdrillBuildFailed and MachineError (failed download, full disk, no compiler).
     """
     if given is None and (known := load(_ident(source.SHA256))):
         return known

@@ -24,7 +24,7 @@ def render(found: ScriptRuns) -> RenderableType:
 
 
 def _sentence(found: ScriptRuns) -> str:
-    """Return a sentence that states how many scripts passed, and how many of them to the microsecond."""
+    """Return a sentence with the number of scripts that passed, and the number that passed to the microsecond."""
     runs = sum(len(script.runs) for script in found.scripts)
     passed = [script for script in found.scripts if script.passed]
     exact = sum(script.exact for script in passed)

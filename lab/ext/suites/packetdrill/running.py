@@ -77,7 +77,7 @@ def run(
 
 
 def trial_of(script: Script, settings: Settings) -> Trial:
-    """Return the trial of a script. Raises InputError unless its guests run the sealed userland in virtual time."""
+    """Return the trial of a script. Raises InputError unless guests run the sealed userland in virtual time."""
     if settings.userland is None or settings.clock != "virtual":
         raise InputError("packetdrill needs the sealed userland and virtual time, in which its events have exact times")
     versions: tuple[IpVersion, ...] = tuple(each for each in get_args(IpVersion) if each in script.versions)

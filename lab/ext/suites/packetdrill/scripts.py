@@ -96,7 +96,7 @@ def _unpack(found: Source, place: Path, compiler: Userland, progress: Progress) 
 
 
 def _read(path: Path, group: str) -> Script:
-    """Return one script. Raises InputError if it cannot be read, or requests an unknown IP version."""
+    """Return one script. Raises InputError if the script cannot be read, or requests an unknown IP version."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

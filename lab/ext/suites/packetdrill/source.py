@@ -33,13 +33,13 @@ class PacketdrillSource:
 
     @property
     def sha256(self) -> str:
-        """The hash of all names and contents. It is the same for a tree, a tar file and a checkout."""
+        """The hash of all names and contents, which is equal for a tree, a tar file and a checkout."""
         each = sorted((name, hashlib.sha256(content).hexdigest()) for name, content in self.files.items())
         return hashlib.sha256(repr(each).encode()).hexdigest()
 
 
 def fetch(progress: Progress) -> PacketdrillSource:
-    """Return the source at COMMIT. Raises MachineError if it is not available or differs."""
+    """Return the source at COMMIT. Raises MachineError if the source is not available, or if its hash is wrong."""
     archive = f"archive/{COMMIT}.tar.gz"
     url = f"{REPOSITORY}/{archive}"
     progress.say(f"fetching packetdrill {COMMIT[:12]}")

@@ -57,9 +57,7 @@ class ScriptRun:
 
     @property
     def holds(self) -> bool:
-        """Whether packetdrill accepted the run: everything was as the script requires, within the script's own
-        tolerance.
-        """
+        """Whether packetdrill accepted the run: all events were as required, within the script's own tolerance."""
         return self.status == 0
 
     @property

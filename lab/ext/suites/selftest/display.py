@@ -18,7 +18,7 @@ def render(found: SelftestRuns) -> RenderableType:
 
 
 def _sentence(found: SelftestRuns) -> str:
-    """Return a sentence that states how many tests passed, failed and were skipped."""
+    """Return a sentence with the numbers of tests that passed, failed and were skipped."""
     counts = Counter(test.outcome for test in found.tests)
     parts = sum(len(test.parts) for test in found.tests)
     said = ", ".join(f"{counts[each]} {each}" for each in ("passed", "failed", "skipped"))

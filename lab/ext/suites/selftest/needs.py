@@ -1,6 +1,6 @@
-"""Find a selftest's needs that a guest does not meet: kernel options, and programs, including BPF programs.
+"""Find the needs of a selftest that a guest does not meet: kernel options, and programs, including BPF programs.
 
-The module finds them in the test's own text.
+The module finds the needs in the test's own text.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ class SelftestRuns:
 
 @dataclass(frozen=True)
 class _Planned:
-    """Holds a test, its trial (None if it cannot run), and the needs that the guest does not meet."""
+    """Holds a test, its trial (None if the test cannot run), and the needs that the guest does not meet."""
 
     test: Selftest
     trial: Trial | None

@@ -132,7 +132,7 @@ def _unpack(found: Source, place: Path, progress: Progress) -> None:
 
 
 def _listed(makefile: str, variable: str) -> Iterator[str]:
-    """Yield the words that a Makefile assigns to a variable, except words that make computes."""
+    """Yield the words that a Makefile assigns to a variable, except words that `make` would compute."""
     for match in re.finditer(rf"^{variable}\s*[:+]?=((?:.*\\\n)*.*)", makefile, re.MULTILINE):
         text = re.sub(r"#.*", "", match.group(1)).replace("\\\n", " ")
         while (plain := re.sub(r"\$\([^()]*\)", "", text)) != text:

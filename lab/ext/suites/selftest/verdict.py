@@ -103,7 +103,7 @@ def _verdict(
 
 
 def _why_skipped(lines: Sequence[str], lacks: Sequence[str]) -> str:
-    """Return why a test skipped itself. Without a reason, return the test's last lines and needs."""
+    """Return the reason for which a test skipped itself, or else the test's last lines and needs."""
     plain = [line.strip("# ") for line in lines if not re.fullmatch(r"(?:ok .*# SKIP|TAP version .*|1\.\..*)", line)]
     said = next((line for line in reversed(plain) if "skip" in line.lower()), "")
     if said:

@@ -1,12 +1,12 @@
 """Build a small machine from namespaces of the running kernel, and run the job in boot/ in it.
 
-Start the module with `python -m`, in the trial's folder, as root or as a user who may create user namespaces. If it
-gets arguments (such as `sudo -n ...`), that command does the work instead.
+Start the module with `python -m`, in the trial's folder, as root or as a user who may create user namespaces. Optional
+arguments (such as `sudo -n ...`) are a command that does the work instead.
 
-Everything is in new mount, network, PID, UTS and IPC namespaces. The kernel removes them when their first process
-exits, and PR_SET_PDEATHSIG ends that process with this one. A privileged process behind sudo cannot use
-PR_SET_PDEATHSIG, so it watches a pipe that this process holds. The trial can write only to its own folder on the host,
-and only to the sysctls of its own network namespaces.
+The machine consists of new mount, network, PID, UTS and IPC namespaces. The kernel removes the namespaces when their
+first process exits, and PR_SET_PDEATHSIG ends that process when this process ends. A privileged process behind sudo
+cannot use PR_SET_PDEATHSIG, so it watches a pipe that this process keeps open. The trial can write only to its own
+folder on the host, and only to the sysctls of its own network namespaces.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def _say(error: OSError) -> None:
 def _behind(become: Sequence[str]) -> int:
     """Run the command with a pipe as its standard input.
 
-    The other end of the pipe closes when this process ends in any way.
+    The other end of the pipe closes when this process ends for any reason.
     """
     theirs, ours = os.pipe()
     child = os.posix_spawnp(become[0], list(become), os.environ, file_actions=[(os.POSIX_SPAWN_DUP2, theirs, 0)])
@@ -99,7 +99,7 @@ def _watch(init: int) -> int:
 
 
 def _leave_the_host() -> None:
-    """Create new namespaces for the next child. Raises OSError, which names what the system forbids."""
+    """Create new namespaces for the next child. Raises OSError, which names the action that the system forbids."""
     user, group = os.geteuid(), os.getegid()
     if user:
         _unshare(CLONE_NEWUSER, "no user namespace")

@@ -69,13 +69,13 @@ class RunningKernel:
         raise MachineError(f"the running kernel has no variant with {wanted}: {INSTEAD} has")
 
     def lacks(self, queue: str) -> bool:  # noqa: ARG002
-        """Return False, because only a guest sees the kernel's modules, so nothing is known before the trial."""
+        """Return False: only a guest sees the kernel's modules, so the lab cannot tell before the trial."""
         return False
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:  # noqa: ARG002
-        """Return how a small machine of namespaces starts.
+        """Return the `Start` of a small machine that consists of namespaces.
 
-        The machine shares the host's random numbers, and the host's memory without a limit.
+        The machine shares the host's random number generator, and the host's memory without a limit.
         """
         script = ("-B", "-P", "-m", "lab.machine.kernel.host.namespaces")
         own = (os.path.realpath(sys.executable), *script)
@@ -87,16 +87,16 @@ class RunningKernel:
 
     @property
     def way(self) -> str:
-        """Return how the kernel's trials get their namespaces."""
+        """Return the way in which the kernel's trials create their namespaces."""
         if self.become:
             return f"by {Path(self.become[0]).name}"
         return "in a user namespace" if os.geteuid() else "as root"
 
 
 def find(name: str | None = None) -> RunningKernel:
-    """Return the running kernel, after building a wire in it as a test.
+    """Return the running kernel, after building a wire on it as a test.
 
-    Raises InputError if `name` belongs to a different kernel, and Blocked with the first blocker and its fix.
+    Raises InputError if `name` does not name the running kernel, and Blocked with the first blocker and its fix.
     """
     system = os.uname()
     if name not in (None, RunningKernel.name, system.release):
@@ -137,7 +137,7 @@ def _ways() -> list[tuple[str, ...]]:
 
 
 def _try(host: RunningKernel) -> None:
-    """Build a wire in namespaces of the kernel as a test. Raises Blocked."""
+    """Build a wire in new namespaces as a test. Raises Blocked if this fails."""
     with scratch_guest_folder() as folder:
         command = [sys.executable, "-m", "lab.guest.fabric.selftest"]
         try:

@@ -48,7 +48,7 @@ class _Wanted:
     trusted: bool  # whether the user trusts foreign parts
 
     def objects(self, home: Path, found: Source) -> compiling.Objects:
-        """Return where ccache stores its objects: a tree has its own folder, and foreign code has none."""
+        """Return the folder for ccache's objects. A tree has its own folder, and foreign code has none."""
         if found.checkout is not None:
             return compiling.Objects(found.checkout.folder / "ccache", not self.is_foreign)
         return compiling.Objects(home / "ccache", not self.is_foreign and found.path is None)
@@ -57,7 +57,7 @@ class _Wanted:
     def is_foreign(self) -> bool:
         """Whether the kernel has parts from a possibly untrusted source.
 
-        Fragments also count, because an option's text ends up in makefiles.
+        Fragments also count as foreign, because an option's text ends up in makefiles.
         """
         return bool(self.extra or self.fragments)
 
@@ -74,15 +74,15 @@ def build(
     progress: Progress | None = None,
     trust: bool = False,
 ) -> UmlKernel:
-    """Return the kernel of this recipe, from the cache or built now (which takes minutes and, at first, the network).
+    """Return the kernel of this recipe, from the cache or newly built, which takes minutes and may need the network.
 
-    `name` is a series ("7.2"), or a variant's name that starts with one ("7.2-mss"); None means the newest series. A
-    variant without a name gets one from its patches, `config` and `hz` (ticks per second, 100 to 1000). `config` holds
-    fragments: options that override the lab's options. Instead of a fetched source, the function builds `source_file`
-    (a .deb or a tar file) or `tree` (a folder in its present state), if given. A kernel from a tree has the name of the
-    tree's folder. `refresh` looks for a newer source; without `refresh`, the build uses the source found last, and a
-    kernel that is already built needs no network. With `trust`, patches and fragments are compiled even if this machine
-    cannot confine them.
+    `name` is a series ("7.2"), or a variant's name that starts with a series ("7.2-mss"); None means the newest series.
+    The name of an unnamed variant is derived from its patches, `config` and `hz` (ticks per second, 100 to 1000).
+    `config` holds fragments: options that override the lab's options. Instead of a fetched source, the function builds
+    `source_file` (a .deb or a tar file) or `tree` (a folder in its current state), if given. A kernel from a tree has
+    the name of the tree's folder. `refresh` looks for a newer source; without `refresh`, the build uses the source
+    found last, and a kernel that is already built needs no network. With `trust`, patches and fragments are compiled
+    even if this machine cannot confine them.
 
     Raises MissingTool, BuildFailed, InputError (bad name, patch, tree or hz), SpecError (an option that the kernel does
     not accept) and MachineError (no source, no room).
@@ -110,7 +110,7 @@ def build(
 
 
 def variant(name: str, wanted: ResolvedVariant, progress: Progress, trust: bool = False) -> UmlKernel:
-    """Return the kernel that differs by `wanted` from the plain kernel of the series `name`.
+    """Return the kernel of the series `name` with the changes `wanted`.
 
     Raises the errors of `build`.
     """
@@ -129,8 +129,7 @@ def built(name: str | None = None) -> UmlKernel | None:
 def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) -> UmlKernel:
     """Return the kernel of a commit in a tree's history, built and stored in `home`. Raises the errors of `build`.
 
-    The content decides the kernel's name. A commit that reverts an earlier commit has the kernel from before that
-    commit.
+    The content decides the kernel's name, so reverting a commit gives the same kernel as before that commit.
     """
     _need_git()
     found = source.from_tree(checkout, checkout.revision(commit))

@@ -49,9 +49,9 @@ class UmlKernel:
     max_header: int | None = None  # bytes that it keeps free for headers, if a fragment may have changed them
 
     def describe(self) -> dict[str, Any]:
-        """Return the kernel's description in a trial, without paths, so that it is the same on every machine.
+        """Return the kernel's description in a trial, without paths, so that every machine gives an equal description.
 
-        `emulation` describes the other influences on a real-time figure: the way to run processes, and the lab's
+        `emulation` describes further influences on a real-time figure: how the kernel runs processes, and the lab's
         changes.
         """
         processes, series = "seccomp" if self.seccomp else "ptrace", version.series(self.version)
@@ -71,7 +71,7 @@ class UmlKernel:
         return plain | {name: value for name, value in more.items() if value}
 
     def variant(self, wanted: ResolvedVariant) -> UmlKernel:
-        """Return the built kernel that differs by `wanted`. Raises KernelMissing with the fix."""
+        """Return the built variant with the changes `wanted`. Raises KernelMissing with the fix."""
         own = digests(*([file.read_bytes() for file in files] for files in (wanted.patches, wanted.config)))
         home = self.path.parents[1]  # next to it: a bundle has its own kernels
         base, hz = (_of_tree(wanted.tree, home), wanted.hz or HZ) if wanted.tree else (self.id, wanted.hz or self.hz)
@@ -93,9 +93,10 @@ class UmlKernel:
         return queue not in FIFOS and bool(found) and f"CONFIG_NET_SCH_{queue.upper()}=y" not in found.splitlines()
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:
-        """Return how a guest of this kernel starts.
+        """Return the `Start` of a guest of this kernel.
 
-        Raises KernelAltered, and MachineError if the host has no room for the guest's memory.
+        Raises KernelAltered if the program has changed, and MachineError if the host has no room for the guest's
+        memory.
         """
         intact.check(self.path)
         return start(self.path, self.clock, self.seccomp, folder, seed, clock, memory, root)
@@ -116,7 +117,7 @@ def installed(home: Path | None = None) -> list[UmlKernel]:
 def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) -> UmlKernel:
     """Return the built kernel called `name`, or with that version or id (at least 8 characters of it).
 
-    None means the newest plain kernel. With `kernels`, the result is one of these. Raises KernelMissing with the fix.
+    None means the newest plain kernel. With `kernels`, only these are searched. Raises KernelMissing with the fix.
     """
     kernels = installed() if kernels is None else kernels
     for kernel in kernels:
@@ -149,7 +150,7 @@ def load(place: Path) -> UmlKernel | None:
 
 
 def save(kernel: UmlKernel) -> None:
-    """Write the record that turns a cache folder into a kernel, and the hash of its program."""
+    """Write the record that marks a cache folder as a complete kernel, and the hash of the kernel's program."""
     intact.keep(kernel.path)
     plain = {**kernel.identity, "clock": kernel.clock, "seccomp": kernel.seccomp}
     if kernel.digests:
@@ -158,8 +159,9 @@ def save(kernel: UmlKernel) -> None:
 
 
 def _of_tree(tree: Path, home: Path) -> str:
-    """Return the id of the plain kernel of a tree in its present state. Raises KernelMissing if the tree does not
-    exist.
+    """Return the id of the plain kernel of a tree in its current state.
+
+    Raises KernelMissing if the tree does not exist.
     """
     from lab.machine.kernel.uml import source  # it imports a library that the start of a kernel does not need
 

@@ -1,7 +1,8 @@
-"""Keep a private copy of a kernel tree with its compiled objects, so that the next build only compiles the changes.
+"""Keep a private copy of a kernel tree with its compiled objects, so that the next build compiles only the changes.
 
-The copy is a work tree of a separate git repository, even if the user's tree has its own. So git names a tree only by
-its content, and an update touches only files that differ. The user's tree is read but never written.
+The copy is a work tree of a separate git repository, even if the user's tree is already in a repository. So git
+identifies a tree only by its content, and an update changes only files that differ. The user's tree is read but never
+written.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ GENERATED = "/include/config/\n/include/generated/\n/arch/*/include/generated/\n
 
 @dataclass(frozen=True, slots=True)
 class Checkout:
-    """Keeps a copy of `tree` in `folder`. Only one process may use the copy at a time. Trees have git's names."""
+    """Keeps a copy of `tree` in `folder`. Only one process may use the copy at a time.
+
+    Trees are named by git's hashes.
+    """
 
     tree: Path
     folder: Path
@@ -49,7 +53,7 @@ class Checkout:
         return self.folder / "source"
 
     def snapshot(self) -> str:
-        """Return git's name for the present contents of the user's tree, committed or not. Raises GitFailed."""
+        """Return git's hash of the user's tree in its current state, committed or not. Raises GitFailed."""
         self._prepare()
         known = self._git("ls-files", "-z", "--cached", tree=self.tree)
         names = "\0".join([known, self._files()])
@@ -57,7 +61,7 @@ class Checkout:
         return self._git("write-tree")
 
     def revision(self, name: str) -> str:
-        """Return the tree of one of the user's commits. Raises GitFailed."""
+        """Return the tree of a user's commit. Raises GitFailed."""
         self._prepare()
         return self._git("rev-parse", "--verify", "--quiet", f"{name}^{{tree}}")
 
@@ -70,11 +74,10 @@ class Checkout:
 
     @contextmanager
     def at(self, name: str, patches: Sequence[Patch], log: IO[bytes], compiler: Userland) -> Iterator[Path]:
-        """Yield the copy to build in, with the contents of the tree `name` and `patches`. Raises BuildFailed and
-        GitFailed.
+        """Yield the copy to build in, with the contents of the tree `name` and `patches`.
 
-        After an interrupted build, the next build starts from scratch, because a file may be half written. The same
-        holds after foreign patches, which may have left anything behind.
+        Raises BuildFailed and GitFailed. After an interrupted build, the next build starts from scratch, because a file
+        may be half written. The same applies after foreign patches, which may have left arbitrary files behind.
         """
         building, is_ours = self.folder / "building", all(patch.ours for patch in patches)
         if building.exists():
@@ -102,9 +105,7 @@ class Checkout:
             building.unlink()
 
     def _files(self) -> str:
-        """Return the NUL-terminated files of the user's tree: those in git's list, or else all files except build
-        products.
-        """
+        """Return the NUL-terminated files of the user's tree: git's list, or else all files except build products."""
         ours = f"--exclude-from={self.folder / 'git' / 'info' / 'exclude'}"
         with suppress(GitFailed):
             if Path(git("rev-parse", "--show-toplevel", where=self.tree)) == self.tree:
@@ -114,7 +115,7 @@ class Checkout:
     def _prepare(self) -> None:
         """Prepare a repository that also reads the user's objects.
 
-        Any lock is left over from a crash, because no other process uses the repository.
+        Any lock file is left over from a crash, because no other process uses the repository.
         """
         self.folder.mkdir(parents=True, exist_ok=True)
         if not (self.folder / "git" / "HEAD").exists():
@@ -139,9 +140,9 @@ def _dated(path: Path) -> tuple[bytes, int]:
 
 
 def _restore_times(before: Mapping[Path, tuple[bytes, int]]) -> None:
-    """Restore the dates of files with unchanged contents.
+    """Restore the modification times of files with unchanged contents.
 
-    If patches are undone and applied again, nothing is compiled.
+    If patches are undone and applied again, nothing is recompiled.
     """
     for path, (content, time) in before.items():
         if path.is_file() and path.read_bytes() == content:

@@ -1,6 +1,7 @@
-"""Patch, configure and compile a kernel tree, in confinement. If this fails, return the output of `patch` and `make`.
+"""Patch, configure and compile a kernel tree, in confinement.
 
-A patch or a tree may be untrusted, and its code runs here: makefiles, and programs that they compile.
+If a step fails, the error holds the output of `patch` or `make`. A patch or a tree may be untrusted, and its code runs
+here: makefiles, and programs that they compile.
 """
 
 from __future__ import annotations
@@ -55,9 +56,10 @@ class BuildFailed(LabError):
 
 
 def patch(tree: Path, patches: Sequence[Patch], log: IO[bytes], compiler: Userland) -> None:
-    """Apply patches in order. Skip patches of the lab that the tree already has.
+    """Apply patches in order. Skip patches of the lab that the tree already contains.
 
-    Raises BuildFailed if a patch does not apply. The error names the files, or reports that the tree has the patch.
+    Raises BuildFailed if a patch does not apply. The error names the files, or reports that the tree already contains
+    the patch.
     """
     always = [str(compiler.tree / LAUNCHERS / "patch"), "-p1", "--batch", "--no-backup-if-mismatch", "--reject-file=-"]
 
@@ -104,8 +106,7 @@ def _conflicts(said: str) -> str:
 def configure(tree: Path, made: Recipe, log: IO[bytes], compiler: Userland, fragments: Sequence[Fragment] = ()) -> None:
     """Configure the tree with the recipe's configuration, which includes `fragments`.
 
-    Raises SpecError if kconfig does not keep all options in the fragments, and BuildFailed if it drops an option of the
-    lab.
+    Raises SpecError if kconfig drops an option in the fragments, and BuildFailed if it drops an option of the lab.
     """
     wrapper = tree / recipe.COMPILER
     wrapper.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, "-I", "-S", precompiled.__file__])} "$@"\n')
@@ -122,9 +123,9 @@ def configure(tree: Path, made: Recipe, log: IO[bytes], compiler: Userland, frag
 
 
 def precompile(tree: Path, log: IO[bytes], compiler: Userland, objects: Objects) -> None:
-    """Build the header from which objects start (see `precompiled`). If it does not compile, objects start without it.
+    """Build the header from which objects start (see `precompiled`).
 
-    Raises BuildFailed.
+    If the header does not compile, objects start without it. Raises BuildFailed.
     """
     make(tree, ["prepare"], log, compiler, objects=objects)  # the headers that the kernel's own build writes
     options = tree / f"{precompiled.SHARED}.options"
@@ -141,7 +142,7 @@ def said(tree: Path, compiler: Userland, command: Sequence[str]) -> str:
 
 
 def collect(tree: Path, name: str, target: Path) -> None:
-    """Copy a built file out of the tree. Raises BuildFailed if it is not a regular file, and OSError."""
+    """Copy a built file out of the tree. Raises BuildFailed if the file is not a regular file, and OSError."""
     try:
         with foreign.opened(tree / name) as source, target.open("wb") as copy:
             shutil.copyfileobj(source, copy)
@@ -158,10 +159,11 @@ def make(
     environment: Mapping[str, str] | None = None,
     objects: Objects | None = None,
 ) -> None:
-    """Run make, and wait for it and its children. `step` gets the number of finished objects, out of about OBJECTS.
+    """Run make, and wait for it and its children.
 
-    make finds only the programs of `compiler`. ccache stores their results in `objects`, so a variant of a kernel takes
-    only a minute. Raises BuildFailed.
+    `step` is called with the number of finished objects, out of about OBJECTS. make finds only the programs of
+    `compiler`. ccache stores their results in `objects`, so a variant of a kernel takes only a minute. Raises
+    BuildFailed.
     """
     jobs = len(os.sched_getaffinity(0)) + 1  # one more, for the time that one waits for the disk
     settings = (f"{name}={value}" for name, value in recipe.SETTINGS.items())

@@ -77,8 +77,9 @@ def read(files: Iterable[Path]) -> tuple[Fragment, ...]:
 
 
 def laid_over(config: str, fragments: Sequence[Fragment]) -> str:
-    """Return the configuration with its options replaced by those in the fragments. The last value of an option
-    counts.
+    """Return the configuration with its options replaced by the fragments' options.
+
+    The last value of an option takes effect.
     """
     wanted = {option.name: option for fragment in fragments for option in fragment.options}
     kept = [line for line in config.splitlines() if line.removeprefix("CONFIG_").partition("=")[0] not in wanted]
@@ -86,9 +87,7 @@ def laid_over(config: str, fragments: Sequence[Fragment]) -> str:
 
 
 def check(fragments: Sequence[Fragment], resolved: str, tree: Path) -> None:
-    """Raise SpecError with every option that has a different value in `resolved`, kconfig's configuration for
-    `tree`.
-    """
+    """Raise SpecError with every option whose value differs in `resolved`, kconfig's configuration for `tree`."""
     found = dict(re.findall(r"^CONFIG_(\w+)=(.*)$", resolved, re.MULTILINE))
     last = {option.name: (fragment, option) for fragment in fragments for option in fragment.options}
     lost = [(*each, found.get(name, "n")) for name, each in last.items() if found.get(name, "n") != each[1].value]
@@ -98,7 +97,7 @@ def check(fragments: Sequence[Fragment], resolved: str, tree: Path) -> None:
 
 
 def _option(line: str, number: int) -> Option | str:
-    """Return the option in a line, or what is wrong with it; "" for an empty line or a comment."""
+    """Return the option in a line, or a message about the mistake in the line; "" for an empty line or a comment."""
     if match := re.fullmatch(r"\s*# CONFIG_(\w+) is not set\s*", line):
         option = Option(match.group(1), "n", number)
     elif match := re.fullmatch(r"\s*CONFIG_(\w+)=(\S.*?)\s*", line):

@@ -1,4 +1,4 @@
-"""Run git so that the user's settings do not affect our repositories, and our settings do not affect the user's."""
+"""Run git so that the user's settings do not affect the lab's repositories, and vice versa."""
 
 from __future__ import annotations
 

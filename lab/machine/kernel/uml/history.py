@@ -1,4 +1,4 @@
-"""Search the git history of a kernel tree for the first commit that changed something."""
+"""Search the git history of a kernel tree for the first commit that changed a result."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Commit:
 class History:
     """Searches the commits of the repository that contains `tree`.
 
-    git works in a separate repository, `folder`, and only reads the user's repository.
+    git works in a separate repository, `folder`, and only reads from the user's repository.
     """
 
     tree: Path
@@ -55,7 +55,7 @@ class History:
         return cls(tree, folder)
 
     def commit(self, name: str) -> Commit:
-        """Return the commit that the user calls `name`. Raises InputError if it is unknown."""
+        """Return the commit that the user calls `name`. Raises InputError if the name is unknown."""
         try:
             id_ = git("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", where=self.tree)
         except GitFailed:

@@ -1,4 +1,4 @@
-"""Store the SHA-256 of a kernel's program next to it, and start no guest from different bytes."""
+"""Store the SHA-256 of a kernel's program next to the program, and start no guest if the program no longer matches."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ def keep(program: Path) -> None:
 
 
 def check(program: Path, every_byte: bool = False) -> None:
-    """Compare a program with its hash. A kernel without a hash, from an older lab, gets a hash now.
+    """Compare a program with its hash. A kernel without a hash, from an older lab version, gets a hash now.
 
-    If the file system shows that the file has not changed since it was hashed, it is read only with `every_byte`, which
-    also finds bits that the disk has lost. A process reads a program only once. Raises KernelAltered, and MachineError
-    if the program cannot be read.
+    If the file system shows no change since the file was hashed, the file is read only with `every_byte`, which also
+    finds bits that the disk has lost. A process reads a program only once. Raises KernelAltered, and MachineError if
+    the program cannot be read.
     """
     try:
         wanted, _, identity = program.with_name(_KEPT).read_text(encoding="ascii").strip().partition(" ")
@@ -51,6 +51,6 @@ def check(program: Path, every_byte: bool = False) -> None:
 
 
 def _identity(program: Path) -> str:
-    """Return file attributes that change with any write, whatever date the file gets afterwards."""
+    """Return file attributes that change with any write, even if the file's date is reset afterwards."""
     about = program.stat()
     return f"{about.st_dev} {about.st_ino} {about.st_size} {about.st_mtime_ns} {about.st_ctime_ns}"

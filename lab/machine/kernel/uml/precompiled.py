@@ -1,9 +1,10 @@
-"""Run as the compiler of a kernel's objects: gcc, but it reads the headers that most objects include only once.
+"""Replace gcc as the compiler of a kernel's objects, and read the headers that most objects include only once.
 
-Nine tenths of a build go into reading headers, mostly the same ones. `python precompiled.py OPTIONS` replaces `gcc
+Reading headers, mostly the same ones, takes nine tenths of a build. `python precompiled.py OPTIONS` replaces `gcc
 OPTIONS`. With MAKE in the environment, it builds a precompiled header for all objects that have the same options as the
 object in the call. Without MAKE, such an object starts from that header. An object that defines a macro before an
-include does not, since the macro may be meant for a header. All other calls go to gcc unchanged.
+include does not start from that header, since the macro may be meant for a header. All other calls are passed to gcc
+unchanged.
 
 A kernel build runs this file by its path, isolated (`python -I -S`), more than a thousand times, so it imports little.
 """
@@ -22,7 +23,7 @@ STAMP = f"{SHARED}.stamp"
 
 
 class Call:
-    """Holds a parsed gcc call: an object's own files and names, and the options that it shares with other objects."""
+    """Holds a parsed gcc call: an object's own files and names, and the options that the object shares with others."""
 
     def __init__(self, arguments: list[str]) -> None:
         self.source = self.output = self.listed = ""
@@ -56,7 +57,7 @@ class Call:
 
     @property
     def kind(self) -> str:
-        """Return what similar objects share: their options, sorted except for the order of include folders."""
+        """Return the options that similar objects share, sorted except for the order of include folders."""
         return "\n".join(sorted(self.options, key=lambda each: "-I" if each.startswith("-I") else each))
 
 
@@ -97,11 +98,11 @@ def _precompile(call: Call) -> None:
 
 
 def _write_stamp(headers: list[str]) -> None:
-    """Write a stamp that stands for all these headers in the dependency lists of objects. It changes if a header
-    changes.
+    """Write a stamp that represents all these headers in the dependency lists of objects.
 
-    The stamp names the configuration options that the headers use. kbuild looks for these names in an object's
-    dependencies, and reading a thousand headers for each object took a fifth of the build time.
+    The stamp changes if a header changes. The stamp names the configuration options that the headers use. kbuild looks
+    for these names in an object's dependencies, and reading a thousand headers for each object took a fifth of the
+    build time.
     """
     import hashlib
     import re
@@ -124,8 +125,9 @@ def _write_stamp(headers: list[str]) -> None:
 
 
 def _from_precompiled(call: Call) -> bool:
-    """Compile with the shared headers, and return whether this worked; a file that conflicts with them is compiled
-    without.
+    """Compile with the shared headers, and return whether this worked.
+
+    A file that conflicts with these headers is then compiled without them.
     """
     names = f"{call.output}.names.h"  # after the header: names on the command line would belong to it
     with open(names, "w", encoding="utf-8") as file:

@@ -1,9 +1,8 @@
-"""Keep a kernel's source unpacked, and give builds a tree of links to its files, because unpacking takes ten times as
-long.
+"""Cache unpacked kernel sources, and give builds a tree of links to the files, which is ten times as fast as unpacking.
 
 A build writes new files. If a patch changes a source file, the build replaces the file, and never writes into it. Each
-use checks this: a stored source with a changed file, size, mode or date is unpacked again. A foreign build can write
-into a source file, but it cannot restore the date (lab.machine.kernel.seccomp).
+use checks the stored source, and unpacks it again if a file, size, mode or date has changed. A foreign build can write
+into a source file, but cannot restore the file's date (lab.machine.kernel.seccomp).
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ TREE, STATE = "tree", "state"
 def tree(home: Path, found: Source, patches: Sequence[Patch], place: Path, compiler: Userland, say: Progress) -> None:
     """Create a tree of this source at `place`, ready for these patches.
 
-    The caller holds the build lock of `home`, and removes the folder that contains `place` in any case. Raises
-    MachineError if the source cannot be fetched or is damaged, and OSError.
+    The caller holds the build lock of `home`, and always removes the folder that contains `place`. Raises MachineError
+    if the source cannot be fetched or is damaged, and OSError.
     """
     needless = source.needless(patches)
     key = hashlib.sha256(json.dumps([found.sha256, needless]).encode()).hexdigest()[:16]

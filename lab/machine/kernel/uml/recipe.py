@@ -49,7 +49,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Holds everything that decides the built kernel. Two equal recipes build the same kernel."""
+    """Holds all inputs that decide the built kernel. Equal recipes build equal kernels."""
 
     series: str  # "7.2"
     source_sha256: str
@@ -66,7 +66,7 @@ class Recipe:
 
 
 def compiler_digest() -> str:
-    """Return the SHA-256 of the meaning of the program that compiles objects, because the objects depend on it."""
+    """Return the SHA-256 of the code that compiles objects, because the objects depend on this code."""
     return fingerprint({"precompiled.py": (UML / "precompiled.py").read_bytes()})
 
 
@@ -83,7 +83,7 @@ def config(series: str, hz: int) -> str:
 
 @cache
 def changes(series: str) -> tuple[str, ...]:
-    """Return those of the lab's changes (patches and options) to this series that not all series have."""
+    """Return the lab's changes (patches and options) to this series that do not apply to all series."""
     patches = (patch.name for patch in own_patches(series) if _header(patch, "Since") or _header(patch, "Until"))
     return (*patches, *(option for option, is_bounded in _options(series) if is_bounded))
 

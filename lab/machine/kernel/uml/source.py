@@ -1,4 +1,4 @@
-"""Find, fetch, remember and unpack kernel sources."""
+"""Find, fetch, cache and unpack kernel sources."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Source:
 def resolve(cache: Path, series: str | None, refresh: bool, progress: Progress) -> Source:
     """Return the newest source of a series, or of all series, from the last search.
 
-    The function uses the network only with `refresh`, or if no source is remembered. Raises MachineError if no source
-    is remembered or found.
+    The function uses the network only with `refresh`, or if no earlier result is stored. Raises MachineError if no
+    source is found.
     """
     known = remembered(cache, series)
     if known is not None and not refresh:
@@ -166,14 +166,14 @@ def plain_recipe(source: Source) -> Recipe:
 
 
 def from_tree(checkout: Checkout, content: str) -> Source:
-    """Return the source for present or past contents of a tree. Raises InputError and GitFailed."""
+    """Return the source for current or past contents of a tree. Raises InputError and GitFailed."""
     version = checkout.version(content)
     series = ".".join(version.split(".")[:2])
     return Source(series, version, hashlib.sha256(content.encode()).hexdigest(), checkout=checkout, content=content)
 
 
 def needless(patches: Sequence[Patch]) -> tuple[str, ...]:
-    """Return patterns of files to leave packed, which user-mode Linux compiles only if a patch changes them."""
+    """Return patterns of files to leave packed. User-mode Linux compiles these files only if a patch changes them."""
     changed = [file for patch in patches for file in patch.files]
     return tuple(each for each in NEVER_COMPILED if not any(fnmatchcase(f"/{file}", each) for file in changed))
 
@@ -181,8 +181,8 @@ def needless(patches: Sequence[Patch]) -> tuple[str, ...]:
 def unpack(path: Path, tree: Path, compiler: Userland, without: Sequence[str] = ()) -> None:
     """Unpack the kernel tree in `path` into the new folder `tree`. Raises MachineError if `path` is damaged.
 
-    Files that match a pattern in `without` are left out; `needless` matches more than half of the files. The compiler
-    userland's `tar` does this, because Python's takes several times as long.
+    Files that match a pattern in `without` are not unpacked; `needless` matches more than half of the files. The
+    compiler userland's `tar` unpacks the files, because Python's tarfile takes several times as long.
     """
     tree.mkdir()
     reason = _untar(path, compiler, tree, ["--strip-components=1", *(f"--exclude={pattern}" for pattern in without)])
@@ -193,7 +193,7 @@ def unpack(path: Path, tree: Path, compiler: Userland, without: Sequence[str] = 
 def extract(path: Path, folder: str, target: Path, compiler: Userland) -> None:
     """Copy the folder `folder` of the kernel tree at `path` into the new folder `target`.
 
-    If the tree has no such folder, `target` stays empty. Raises MachineError if the tree is damaged.
+    If the folder does not exist in the tree, `target` stays empty. Raises MachineError if the tree is damaged.
     """
     target.mkdir()
     depth = len(Path(folder).parts) + 1
@@ -205,7 +205,7 @@ def extract(path: Path, folder: str, target: Path, compiler: Userland) -> None:
 def parts(path: Path, folders: Sequence[str], target: Path, compiler: Userland) -> None:
     """Copy these folders of the kernel tree at `path` into the new folder `target`, at the same relative paths.
 
-    Folders that the tree does not have are left out. Raises MachineError if the tree is damaged.
+    Folders that do not exist in the tree are ignored. Raises MachineError if the tree is damaged.
     """
     target.mkdir()
     reason = _untar(path, compiler, target, ["--strip-components=1", *(f"*/{folder}/*" for folder in folders)])

@@ -24,10 +24,10 @@ START = 1_750_000_000_000_000_000  # ns: the date at a guest's boot in virtual t
 def start(
     program: Path, clock_address: int, seccomp: bool, folder: Path, seed: int, clock: Clock, memory: Size, root: Root
 ) -> Start:
-    """Return how the kernel `program` starts on `clock`. The kernel may write in `folder`, and read the files of
-    `root`.
+    """Return the `Start` of the kernel `program` on `clock`.
 
-    Raises MachineError if the host has no room for the guest's memory.
+    The kernel may write in `folder`, and read the files of `root`. Raises MachineError if the host has no room for the
+    guest's memory.
     """
     place = _memory_folder(memory, folder)
     environment = {} if seccomp else UNREGISTERED
@@ -45,8 +45,9 @@ def start(
 def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory: Size, root: Root) -> tuple[str, ...]:
     """Return the command that starts the kernel.
 
-    The `hidden` options do not reach the guest's own command line. The other options do, and they are constant. Options
-    that the kernel does not know become the environment of process 1, whose libraries also choose functions by the CPU.
+    The `hidden` options do not reach the guest's own command line. The other options reach it, and are constant. The
+    kernel passes unknown options to process 1 as environment variables. These variables keep its libraries from
+    choosing functions by the CPU.
     """
     if "," in str(root.tree):
         raise MachineError(f"{root.tree}: a user-mode kernel cannot have a root folder with a comma in its path")
@@ -61,7 +62,7 @@ def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory:
 
 
 def _memory_folder(memory: Size, folder: Path) -> Path:
-    """Return the folder for the guest's memory, in the host's memory if there is room, else next to the trial."""
+    """Return the folder for the guest's memory file: in the host's memory if there is room, else next to the trial."""
     blockers = []
     for place in (HOST_MEMORY, folder):
         if (blocker := memory_blocker(place, memory)) is None:
@@ -71,7 +72,10 @@ def _memory_folder(memory: Size, folder: Path) -> Path:
 
 
 def memory_blocker(place: Path, memory: Size) -> str | None:
-    """Create a file in the folder `place` as a test. Return why it cannot be a guest's memory, or None if it can."""
+    """Create a test file in the folder `place`.
+
+    Return the reason why it cannot be a guest's memory, or None if it can.
+    """
     try:
         room = os.statvfs(place)
         with tempfile.TemporaryFile(dir=place):

@@ -18,8 +18,8 @@ _END = "TRAILER!!!"
 class Archive:
     """Writes one archive to `file`. Paths are absolute.
 
-    A path that is already in the archive is not written again. `close` ends the archive. Everything belongs to root. A
-    file keeps its modification time, because Python compares it with the time in the bytecode.
+    A path that is already in the archive is not written again. `close` ends the archive. All entries belong to root. A
+    file keeps its modification time, because Python compares this time with the time in the bytecode.
     """
 
     def __init__(self, file: BinaryIO) -> None:
@@ -43,9 +43,9 @@ class Archive:
         self._put(path, stat.S_IFREG | mode, data, time)
 
     def copy(self, source: Path | str) -> None:
-        """Add the file or folder at `source` on this machine, at the same path. A folder is added without its contents.
+        """Add the file or folder at `source` on this machine under the same path.
 
-        Symbolic links on the way are kept, and their targets are added. Raises OSError.
+        A folder is added without its contents. Symbolic links in the path are added with their targets. Raises OSError.
         """
         here = Path("/")
         parts = Path(os.path.normpath(source)).parts[1:]

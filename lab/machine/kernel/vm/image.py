@@ -1,7 +1,7 @@
 """Open a kernel image: a bzImage, as in Documentation/arch/x86/boot.rst.
 
-The kernel proper is compressed inside the image. QEMU can start it directly (the PVH entry, CONFIG_PVH). This saves an
-emulated CPU the unpacking, which takes seconds. Afterwards, it runs the same code.
+The kernel proper is compressed inside the image. QEMU can start the unpacked kernel directly (the PVH entry,
+CONFIG_PVH), so that no emulated CPU spends seconds on unpacking. After that, the CPU runs the same code.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Run as process 1 of a guest under QEMU, like `lab.guest.init`, but with all files in the guest's own memory.
 
-The trial's folder comes with the other files, in /trial. The results go to the host after the command has ended. No
-data leaves the guest before that, and no trial needs this.
+The trial's folder is in /trial, among the other files. The results are copied to the host after the command has ended.
+No data leaves the guest earlier, because no trial needs this.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def be_random() -> None:
-    """Make the kernel use the seed on its command line as its source of randomness.
+    """Make the kernel initialise its random number generator with the seed on its command line.
 
     Otherwise, the first reader of random bytes waits a second of guest time for CPU jitter.
     """
@@ -50,7 +50,8 @@ def be_random() -> None:
 def load_modules() -> None:
     """Load every module.
 
-    Print the names of modules that the kernel refuses. A trial that needs such a module reports that it is missing.
+    Print the names of modules that the kernel refuses. A trial that needs such a module reports that the module is
+    missing.
     """
     for name in sorted(os.listdir(MODULES)):
         file = os.open(f"{MODULES}/{name}", os.O_RDONLY)

@@ -42,9 +42,7 @@ def make(folder: Path, home: Path, modules: Path) -> str:
 
 
 def _inputs(folder: Path) -> list[Path]:
-    """Return the files in the trial's folder before its guest starts, without QEMU's console, which the guest never
-    writes.
-    """
+    """Return the files in the trial's folder before the guest starts, without QEMU's console log."""
     return sorted(
         path for path in folder.rglob("*") if path.is_file() and path not in (folder / NAME, folder / CONSOLE)
     )

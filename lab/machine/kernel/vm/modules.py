@@ -1,6 +1,6 @@
 """Find the loadable modules that trials need and their dependencies, in the order to load them.
 
-Modules list their own needs (modinfo's `depends` and `softdep`), so depmod is not needed.
+Modules list their own dependencies (modinfo's `depends` and `softdep`), so depmod is not needed.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ def modules(tree: Path) -> dict[str, Path]:
 
 
 def load_order(files: Mapping[str, Path], wanted: Iterable[str] = WANTED) -> list[tuple[str, bytes]]:
-    """Return (name, content) of the `wanted` modules that exist and all their dependencies, each after its
-    dependencies.
+    """Return (name, content) of the existing `wanted` modules and all dependencies, each after its own dependencies.
 
     Raises InputError if a module cannot be read.
     """
@@ -61,7 +60,7 @@ def _name(name: str) -> str:
 
 
 def _content(file: Path) -> bytes:
-    """Return the module, unpacked and without its signature, which an emulated kernel takes 0.05 s to check."""
+    """Return the module, unpacked and without its signature, because checking it takes an emulated kernel 0.05 s."""
     data = file.read_bytes()
     match file.suffix:
         case ".ko":

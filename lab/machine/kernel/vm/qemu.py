@@ -1,8 +1,8 @@
-"""Run QEMU directly: build the command that starts a guest, and test what QEMU can do on this machine.
+"""Run QEMU directly: build the command that starts a guest, and test QEMU's features on this machine.
 
 A guest's instructions run in one of two ways: on KVM, in real time, or emulated (TCG) and counted, at one nanosecond of
-guest time per instruction (-icount shift=0). Counted time stands still while the host is busy, and jumps to the next
-timer when the guest idles (sleep=off). `turns` makes this jump exact.
+guest time per instruction (-icount shift=0). Counted time stops while the host is busy, and jumps to the next timer
+when the guest is idle (sleep=off). `turns` makes this jump exact.
 """
 
 from __future__ import annotations
@@ -69,7 +69,8 @@ def command(kernel: Path, initrd: str, seed: int, clock: Clock, memory: Size) ->
     """Return the command that starts the guest in its trial's folder.
 
     The trial's folder is the current folder, and the guest sees it as the shared folder `trial`; `initrd` is a path in
-    it. The seed is on the kernel's command line, and initialises the kernel's random generator. Raises Missing.
+    that folder. The seed is on the kernel's command line, and initialises the kernel's random generator. Raises
+    Missing.
     """
     return (
         program(),
@@ -84,10 +85,10 @@ def command(kernel: Path, initrd: str, seed: int, clock: Clock, memory: Size) ->
 
 
 def kvm(kernel: Path, memory: Path) -> str:
-    """Return why KVM does not run `kernel` here, or "". Raises Missing and MachineError.
+    """Return the reason why KVM does not run `kernel` here, or "". Raises Missing and MachineError.
 
-    The test is a boot that ends when the kernel looks for its root, because some devices run only a few instructions.
-    The file `memory` stores the result until this machine reboots.
+    The test is a boot that ends when the kernel looks for its root, because on some hosts KVM fails after a few
+    instructions. The file `memory` stores the result until this machine reboots.
     """
     if not Path("/dev/kvm").exists():
         return "there is no /dev/kvm"
@@ -104,7 +105,7 @@ def kvm(kernel: Path, memory: Path) -> str:
 
 
 def counted() -> str:
-    """Return why QEMU does not count instructions here, or "". Raises Missing."""
+    """Return the reason why QEMU does not count instructions here, or "". Raises Missing."""
     with tempfile.TemporaryDirectory(prefix="lab-qemu-") as folder:
         firmware = Path(folder, "firmware")
         firmware.write_bytes(FIRMWARE)

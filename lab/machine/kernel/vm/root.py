@@ -1,7 +1,7 @@
 """Pack the files of this machine that trials use into one archive, which the guest's kernel unpacks into memory.
 
-A trial reads no disk and no shared folder. Their answers would arrive at a different instruction each time, so no two
-runs would be the same.
+A trial reads no disk and no shared folder, because their answers would arrive at a different instruction in each run,
+so that no two runs would be identical.
 """
 
 from __future__ import annotations
@@ -52,10 +52,9 @@ PYTHONHASHSEED=0 PYTHONPATH={package} exec {python} -S -B -P -m lab.machine.kern
 
 @cache
 def archive(folder: Path) -> Path:
-    """Return the archive of this machine's present files, in `folder`. The archive is rebuilt only if something has
-    changed.
+    """Return the archive of this machine's current files, in `folder`.
 
-    Raises OSError.
+    The archive is rebuilt only if a file has changed. Raises OSError.
     """
     paths = files()
     total = hashlib.sha256()
@@ -128,7 +127,7 @@ def _python() -> Iterator[Path | str]:
 def _lab() -> Iterator[str]:
     """Yield only the lab's sources.
 
-    Existing bytecode depends on what ran here before, so `_bytecode` generates all of it.
+    Existing bytecode depends on earlier runs, so `_bytecode` generates all bytecode anew.
     """
     for path in _tree(str(PACKAGE / "lab")):
         if path.endswith(".py") and Path(path).relative_to(PACKAGE).parts[1] not in OUTSIDE:
@@ -136,8 +135,9 @@ def _lab() -> Iterator[str]:
 
 
 def _bytecode(path: str) -> bytes:
-    """Return a module's bytecode in a form that a guest accepts. Compiling in the guest takes an emulated CPU
-    seconds.
+    """Return a module's bytecode in a form that a guest accepts.
+
+    Compiling in the guest would take an emulated CPU seconds.
     """
     with tempfile.NamedTemporaryFile(prefix="lab-bytecode-") as file:
         py_compile.compile(path, file.name, path, doraise=True, invalidation_mode=UNCHECKED_HASH)

@@ -1,4 +1,4 @@
-"""Fetch distribution kernels as packages into the cache, one folder each, and start them unchanged."""
+"""Fetch distribution kernels as packages into the cache, one folder for each, and start the unmodified kernels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from lab.units import Size
 
 @dataclass(frozen=True, slots=True)
 class StockKernel:
-    """Describes a distribution kernel image, which runs unchanged under QEMU."""
+    """Describes a distribution kernel image, which runs unmodified under QEMU."""
 
     on: ClassVar[Place] = "vm"
 
@@ -47,14 +47,14 @@ class StockKernel:
 
     @property
     def clocks(self) -> tuple[Clock, ...]:
-        """The clocks: real time if KVM runs guests here, and always virtual time, because QEMU can count instructions.
+        """The clocks: virtual time, because QEMU can count instructions, and also real time if KVM runs guests here.
 
         Raises MachineError without QEMU.
         """
         return ("virtual",) if self.kvm() else ("real", "virtual")
 
     def kvm(self) -> str:
-        """Return why KVM does not run the kernel here, or "". Raises MachineError without QEMU."""
+        """Return the reason why KVM does not run the kernel here, or "". Raises MachineError without QEMU."""
         return qemu.kvm(self.folder / "kernel", _home() / "kvm.json")
 
     def describe(self) -> dict[str, Any]:
@@ -78,11 +78,11 @@ class StockKernel:
         raise MachineError(f"a distribution's kernel has no variant with {wanted}: --on uml has")
 
     def lacks(self, queue: str) -> bool:  # noqa: ARG002
-        """Return False, because only a guest sees the kernel's modules, so nothing is known before the trial."""
+        """Return False: only a guest sees the kernel's modules, so the lab cannot tell before the trial."""
         return False
 
     def start(self, folder: Path, seed: int, clock: Clock, memory: Size, root: Root) -> Start:  # noqa: ARG002
-        """Return how a guest of this kernel starts.
+        """Return the `Start` of a guest of this kernel.
 
         Raises MachineError without QEMU, without a C compiler in virtual time, or without room for the guest's files.
         """
@@ -113,8 +113,8 @@ def installed() -> list[StockKernel]:
 def find(name: str | None = None) -> StockKernel:
     """Return the fetched kernel called `name`, or with that version, release or id (at least 8 characters).
 
-    None means the newest. A name with a slash is the path of an image, whose modules, if any, are in /lib/modules.
-    Raises KernelMissing with the fix, and InputError if there is no kernel at the path.
+    None means the newest. A name with a slash is the path of an image. Its modules, if any, are in /lib/modules. Raises
+    KernelMissing with the fix, and InputError if there is no kernel at the path.
     """
     if name is not None and "/" in name:
         return adopt(Path(name))
@@ -129,9 +129,9 @@ def find(name: str | None = None) -> StockKernel:
 
 
 def fetch(series: str | None, progress: Progress) -> StockKernel:
-    """Return the newest kernel of a series (None: of all series) that Debian ships, from the cache if it is there.
+    """Return the newest kernel of a series (None: of all series) that Debian ships, from the cache if possible.
 
-    Nothing is installed. Raises MachineError if there is no such kernel, or no network.
+    The function installs no package. Raises MachineError if there is no such kernel, or no network.
     """
     home = _home()
     offer = debian.image(series, progress)

@@ -1,4 +1,4 @@
-"""Compile the library that makes QEMU's threads take turns (turns.c has the reason), and cache it for this machine."""
+"""Compile the library that makes QEMU's threads take turns (turns.c explains why), and cache it for this machine."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ CURE = "sudo apt-get install gcc libc6-dev"
 
 @cache
 def library(home: Path) -> Path:
-    """Return the library for LD_PRELOAD, in `home`. Compile it if it is not there.
+    """Return the library for LD_PRELOAD, in `home`. Compile the library if it is missing.
 
-    Raises MachineError without a C compiler, or if programs cannot load the library from there. The error has the fix.
+    Raises MachineError without a C compiler, or if programs cannot load the library from there. The error names the
+    fix.
     """
     if set(str(home)) & set(" :"):
         raise MachineError(f"{home}: a library's path cannot have a space or a colon: set XDG_CACHE_HOME")
