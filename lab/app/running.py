@@ -196,7 +196,7 @@ def _trials(planned: Sequence[PlannedCase]) -> list[Trial]:
 
 
 def _import_what_shows_claims() -> None:
-    """Import the module now, while a core is free, because the import takes as long as a short trial."""
+    """Import `lab.report.claims` now, while a core is free, because that takes as long as a short trial."""
     with suppress(ImportError):  # the display reports it
         import_module("lab.report.claims")
 

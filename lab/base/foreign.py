@@ -1,7 +1,7 @@
 """Handle files and text from a guest, a foreign build or a server. Standard library only, for `supervise.py`.
 
-The module walks folders with descriptors, without recursion and within bounds, so that no depth, length, number or link
-leads beyond the bounds. The module also removes terminal control characters from text.
+The module walks folders through descriptors, without recursion. It limits the nesting depth, the length of a path, the
+number of files and their size, and follows no symbolic links. It also removes terminal control characters from text.
 """
 
 from __future__ import annotations

@@ -93,7 +93,7 @@ class Record:
         _ = self.trial, self._contents, self.host
 
     def read_back(self) -> None:
-        """Read the record's own files while its folder has no address yet.
+        """Check that the record's own files are readable, before its folder gets its address.
 
         Raises RecordError if the files would be unreadable.
         """

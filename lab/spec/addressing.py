@@ -19,7 +19,7 @@ MTU = Size(1500)  # IEEE 802.3's largest payload
 
 @dataclass(frozen=True)
 class Subnet:
-    """Holds a subnet: the links that switches join, or a single link."""
+    """Holds the links of one subnet: links that switches connect, or a single link."""
 
     links: tuple[str, ...]
     members: tuple[End, ...]  # the ends on hosts and routers

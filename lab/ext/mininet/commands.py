@@ -22,7 +22,8 @@ app = typer.Typer()
 def run_script(
     script: Annotated[Path, typer.Argument(help="A Mininet script in Python, or a shell script.", metavar="SCRIPT")],
     arguments: Annotated[
-        list[str] | None, typer.Argument(help="All further words go to the script.", metavar="ARGUMENT")
+        list[str] | None,
+        typer.Argument(help="The arguments of the script: everything after its name.", metavar="ARGUMENT"),
     ] = None,
     *,
     options: SuiteOptions,

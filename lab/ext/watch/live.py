@@ -62,7 +62,9 @@ class FollowedSamples:
 
 
 class FollowedPackets:
-    """Follows the packets of the connection with the most payload at a capture's start. The window is bytes in flight.
+    """Follows one connection: the one that carries the most payload at the start of the capture.
+
+    The window is the bytes in flight.
 
     Only the sender's capture shows bytes in flight and round trips.
     """

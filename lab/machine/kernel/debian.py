@@ -27,7 +27,7 @@ SUITES = (("sid",), ("stable", "stable-security"), ("oldstable", "oldstable-secu
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """Holds the packages of a suite, by name, and their source."""
+    """Holds the packages of a suite by name, the part of the archive that has them, and the date of its index."""
 
     packages: Mapping[str, Offer]
     part: str  # of the archive: SECURITY, or "" for the main one
