@@ -157,7 +157,7 @@ def model_errors(result: Result) -> str:
 
 
 def predicted(result: Result) -> str:
-    """Return the predicted figure and, below it, the law's figure of a simulation. A reason replaces a missing figure."""
+    """Return the predicted figure and, below it, a simulation's law. A reason replaces a missing figure."""
     why, no_law = (prose(each) for each in (result.why_not_predicted, result.why_no_law))
     law = _law(result) or _beside(no_law and f"no law: {no_law}", "why")
     return foreseen(result) + _beside(why, "why") + _late(result) + law

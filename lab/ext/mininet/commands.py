@@ -30,7 +30,9 @@ def run_script(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", help="Copy the files that the script writes to this folder. Default: ./SCRIPT.", metavar="DIR"
+            "--out",
+            help="Copy the files that the script writes to this folder. Default: the script's name without its ending.",
+            metavar="DIR",
         ),
     ] = None,
     as_json: Json = False,

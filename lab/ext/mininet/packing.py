@@ -8,46 +8,47 @@ import os
 import re
 import tarfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.base import foreign
 from lab.errors import InputError
 
-MOST_FILES = 10_000  # in the script's folder, and below it
+MOST_FILES = 1000  # in a folder that a script names, and below it
 MOST_BYTES = 4 << 20  # of one file
-TEXTS = frozenset({".py", ".sh", ".mn", ""})  # the suffixes of files that may name other files
+LONGEST = 255  # characters of a word that may name a file
 _PYTHON_2 = re.compile(rb"^\s*(?:print +[^(=\s]|except \w+ *, *\w+:|exec +['\"])", re.MULTILINE)
+_BETWEEN = re.compile(r"[\s'\"=;&|<>(){}`$,]+")  # separates the words of a command
 
 
 @dataclass(frozen=True)
 class PackedScript:
-    """Holds a script with its files, in the form that a guest receives."""
+    """Holds a script and the files that it uses, in the form for a guest."""
 
     name: str  # the script's path below the folder
     archive: bytes  # an uncompressed tar file; the same files give the same bytes
-    files: tuple[str, ...]  # paths below the folder
+    files: tuple[str, ...]  # paths below the folder, the script among them
 
 
-def pack(script: Path) -> PackedScript:
-    """Return a script with the files of its folder that it imports or names, directly or through other such files.
+def pack(script: Path, without: Collection[Path] = ()) -> PackedScript:
+    """Return a script with the files of its folder that it imports or names, directly or through such files.
 
-    Raises InputError for a script that cannot be read or is Python 2.
+    Files below the folders `without` are left out: a store, and the outputs of earlier runs. Raises InputError for a
+    script of Python 2, and for a file that cannot be read or is too large.
     """
     if not script.is_file():
         raise InputError(f"{script}: there is no such script")
     folder = script.resolve().parent
-    beside = dict(_beside(folder))
+    apart = {path.resolve() for path in without}
     found: dict[str, bytes] = {}
-    left = [script.name]
+    left = [(script.name, script.name)]  # each file, and the file that names it
     while left:
-        name = left.pop()
-        found[name] = content = _content(folder / name)
-        if Path(name).suffix in TEXTS or content.startswith(b"#!"):
-            named = {path for word in _words(content) for path in beside.get(word, ())}
-            fresh = sorted(named - found.keys() - {*left})
-            left += fresh
+        name, by = left.pop()
+        if name in found:
+            continue
+        found[name] = content = _content(folder / name, by)
+        left += [(path, name) for path in _used(folder, name, content, apart)]
     check(script, found[script.name])
     return PackedScript(script.name, _archive(found), tuple(sorted(found)))
 
@@ -57,48 +58,94 @@ def check(script: Path, content: bytes) -> None:
     if script.suffix != ".py":
         return
     try:
-        with warnings.catch_warnings(action="ignore"):
-            ast.parse(content)
+        _parsed(content)
     except (SyntaxError, ValueError) as error:
         if _PYTHON_2.search(content):
             where = f"{script}:{getattr(error, 'lineno', 1)}"
             raise InputError(f"{where}: this is Python 2, and Mininet needs Python 3; `2to3 -w` converts it") from None
 
 
-def _beside(folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield (word, paths) for all files of a folder, below `folder`: a module's name, or a file's name."""
-    words: dict[str, list[str]] = {}
-    seen = 0
+def _parsed(content: bytes) -> ast.Module:
+    with warnings.catch_warnings(action="ignore"):
+        return ast.parse(content)
+
+
+def _used(folder: Path, name: str, content: bytes, apart: Collection[Path]) -> Iterator[str]:
+    """Yield the paths of the files that one file imports or names. Only programs name files."""
+    if name.endswith(".py"):
+        try:
+            tree = _parsed(content)
+        except (SyntaxError, ValueError):
+            return  # the guest's Python shows the line
+        yield from _imported(folder, Path(name).parent, tree, apart)
+        texts = [
+            node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        ]
+    elif content.startswith(b"#!") or name.endswith(".sh"):
+        texts = [content.decode(errors="replace")]
+    else:
+        return
+    for word in dict.fromkeys(word for text in texts for word in _BETWEEN.split(text)):
+        yield from _named(folder, word, apart)
+
+
+def _imported(folder: Path, place: Path, tree: ast.Module, apart: Collection[Path]) -> Iterator[str]:
+    """Yield the files of the local modules that a file below the folder `place` imports."""
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [each.name for each in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            names = [base, *(f"{base}.{each.name}".strip(".") for each in node.names)]
+        for name in filter(None, names):
+            parts = name.split(".")
+            for root in {Path(), place}:
+                packages = [root.joinpath(*parts[:depth], "__init__.py") for depth in range(1, len(parts) + 1)]
+                for path in (*packages, root.joinpath(*parts).with_suffix(".py")):
+                    if _is_own(folder / path, apart):
+                        yield str(path)
+
+
+def _named(folder: Path, word: str, apart: Collection[Path]) -> Iterator[str]:
+    """Yield the file that a word names, or all files of the folder that it names."""
+    parts = Path(word).parts
+    if not parts or len(word) > LONGEST or word.startswith("/") or ".." in parts or "\0" in word:
+        return
+    path = folder / word
+    if _is_own(path, apart):
+        yield str(path.relative_to(folder))
+    elif path.is_dir() and not _is_apart(path, apart):
+        for count, each in enumerate(_below(path, apart)):
+            if count == MOST_FILES:
+                raise InputError(f"{path} has more than {MOST_FILES:,} files, and the script names it")
+            yield str(each.relative_to(folder))
+
+
+def _below(folder: Path, apart: Collection[Path]) -> Iterator[Path]:
     for root, folders, files in os.walk(folder):
-        folders[:] = sorted(each for each in folders if not each.startswith(".") and each != "__pycache__")
-        for name in sorted(files):
-            seen += 1
-            if seen > MOST_FILES:
-                raise InputError(
-                    f"{folder} has more than {MOST_FILES:,} files: put the script into a folder of its own"
-                )
-            path = Path(root, name)
-            if path.is_file() and not path.is_symlink() and not name.startswith("."):
-                relative = str(path.relative_to(folder))
-                words.setdefault(name, []).append(relative)
-                if path.suffix == ".py":
-                    word = path.parent.name if name == "__init__.py" else path.stem
-                    words.setdefault(word, []).append(relative)
-    yield from words.items()
+        folders[:] = sorted(each for each in folders if not _is_apart(Path(root, each), apart))
+        yield from (Path(root, name) for name in sorted(files) if _is_own(Path(root, name), apart))
 
 
-def _words(content: bytes) -> set[str]:
-    """Return the words of a text, and the names of files in it."""
-    return {word for pattern in (r"\w+", r"[\w.+-]+") for word in re.findall(pattern, content.decode(errors="replace"))}
+def _is_own(path: Path, apart: Collection[Path]) -> bool:
+    """Return whether this is a regular file that a guest may get."""
+    return (
+        path.is_file() and not path.is_symlink() and not any(_is_apart(each, apart) for each in (path, *path.parents))
+    )
 
 
-def _content(file: Path) -> bytes:
+def _is_apart(path: Path, apart: Collection[Path]) -> bool:
+    return path in apart or path.name == "__pycache__" or (path / "pyvenv.cfg").exists()
+
+
+def _content(file: Path, by: str) -> bytes:
     try:
         return foreign.read(file, MOST_BYTES)
     except foreign.Unfit as error:
-        raise InputError(f"{file}: this is {error}, which a guest does not get") from None
+        raise InputError(f"{file}, which {by} names, is {error}: a guest cannot get it") from None
     except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from None
+        raise InputError(f"{file}, which {by} names: {error.strerror}") from None
 
 
 def _archive(files: dict[str, bytes]) -> bytes:

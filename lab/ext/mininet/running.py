@@ -47,12 +47,17 @@ exec /usr/bin/mnexec "$@"
 """
 # What a script cannot have in a guest: a pattern of its last messages, and what to do instead.
 CANNOT = (
-    (r"cgroups not mounted|cgcreate", "CPU limits have no effect in virtual time, in which computing takes no time"),
+    (
+        r"cgroups not mounted|cgcreate",
+        "CPU limits have no effect in virtual time, where computing takes no time: remove CPULimitedHost and cpu=",
+    ),
     (r"[Tt]kinter|xterm|DISPLAY", "a guest has no windows: print, write plots to files, or use `lab mn` for a prompt"),
     (r"\bofdatapath\b", "the userland has no OpenFlow reference switch: use Open vSwitch, Mininet's default"),
     (r"interface? .* does not exist|eth\d+ does not exist", "a guest has no network card: all its links are Mininet's"),
     (r"\bgetent\b|\bssh\b|No route to host", "a guest reaches no other machine: run all parts of the script in it"),
 )
+SHOWN = 3  # of the files that a script uses
+PROMPT = "mininet>"
 LAST_LINES = 20  # of a failed script's output, in which its reason stands
 LOOK_SECONDS = 0.05  # between two looks at the script's output
 
@@ -66,6 +71,7 @@ class MininetRun:
     status: int | None  # None: it did not end in time
     out: Path  # the folder of the files
     files: tuple[str, ...]
+    used: tuple[str, ...]  # the files that it had beside it
     is_new: bool  # whether it ran now; else the store had the record
 
     @property
@@ -78,13 +84,18 @@ class MininetRun:
         """Return the outcome of the run, in one line."""
         ended = "did not end in time" if self.status is None else f"exit status {self.status}"
         seconds = self.record.host.get("guest_seconds")
-        parts = [f"{self.script}: {ended}"] + ([f"{seconds:.1f} s of its own time"] if self.is_new and seconds else [])
+        beside = f" with {', '.join(self.used[:SHOWN])}{' ...' if len(self.used) > SHOWN else ''}" if self.used else ""
+        parts = [f"{self.script}{beside}: {ended}"] + (
+            [f"{seconds:.1f} s of its own time"] if self.is_new and seconds else []
+        )
         parts += [f"{plural(len(self.files), 'file')} in {self.out}/"] if self.files else []
         return ", ".join(parts) + f"; {'record' if self.is_new else 'already in the store:'} {self.record.address[:12]}"
 
     @property
     def instead(self) -> str:
-        """Return the feature that a failed script cannot use in a guest, with an alternative; "" if unknown."""
+        """Return what a script cannot have here, with what to do instead, or "" if neither is known."""
+        if self.record.text(SAID).rstrip().endswith(PROMPT):
+            return "Mininet's prompt gets no input here: write CLI(net, script='commands.mn'), or use `lab mn TOPOLOGY`"
         said = "\n".join(self.record.text(SAID).splitlines()[-LAST_LINES:]) if self.exit_code else ""
         return next((instead for pattern, instead in CANNOT if re.search(pattern, said)), "")
 
@@ -99,6 +110,7 @@ class MininetRun:
             "output": self.record.text(SAID),
             "out": str(self.out),
             "files": list(self.files),
+            "used": list(self.used),
         }
 
 
@@ -152,7 +164,9 @@ def run(
 
     Raises InputError, MachineError, Interrupted, and the errors of running a trial.
     """
-    packed = pack(script)
+    if out.resolve() == script.resolve().parent:
+        raise InputError(f"--out {out}: this is the script's own folder, where outputs would be the next run's inputs")
+    packed = pack(script, [store.root, out])
     trial = trial_of(packed, arguments, seconds, settings)
     record = store.get(trial.address)
     is_new = record is None
@@ -163,7 +177,8 @@ def run(
         heard(record.path(SAID).read_bytes())
     files = tuple(name.removeprefix(FILES) for name in sorted(record.outputs) if name.startswith(FILES))
     _copy(record, files, out)
-    return MininetRun(packed.name, record, record.json(STATUS)["status"], out, files, is_new)
+    used = tuple(name for name in packed.files if name != packed.name)
+    return MininetRun(packed.name, record, record.json(STATUS)["status"], out, files, used, is_new)
 
 
 def _performed(trial: Trial, store: Store, kernel: Kernel, budget: Budget, heard: Callable[[bytes], None]) -> Record:

@@ -9,33 +9,44 @@ from pathlib import Path
 import pytest
 
 from lab.errors import InputError
-from lab.ext.mininet.packing import MOST_FILES, pack
+from lab.ext.mininet.packing import MOST_BYTES, MOST_FILES, pack
 
 
 @pytest.fixture
 def script(tmp_path: Path) -> Path:
-    """A script that imports a module, whose text names a file, beside files that it does not use."""
-    (tmp_path / "net.py").write_text("import plots\nfrom tools import draw\nprint(plots.name)\n")
-    (tmp_path / "plots.py").write_text("name = 'data.csv'\n")
-    (tmp_path / "tools").mkdir()
+    """A script that imports modules, whose text names a file and a folder, beside files that it does not use."""
+    (tmp_path / "net.py").write_text("import plots\nfrom tools import draw\nhost.cmd('cat data.csv; ls pages')\n")
+    (tmp_path / "plots.py").write_text("plots = other = 'rtt.png'\n")
+    for folder in ("tools", "pages", "results", "unrelated"):
+        (tmp_path / folder).mkdir()
     (tmp_path / "tools" / "__init__.py").write_text("")
     (tmp_path / "tools" / "draw.py").write_text("")
+    (tmp_path / "pages" / "index.html").write_text("<p>")
     (tmp_path / "data.csv").write_text("1,2\n")
     (tmp_path / "other.txt").write_text("of no use\n")
+    (tmp_path / "unrelated" / "data.csv").write_text("of no use\n")
+    (tmp_path / "results" / "rtt.png").write_text("of an earlier run\n")
     return tmp_path / "net.py"
 
 
 def test_modules_and_named_files_come_along(script: Path) -> None:
     packed = pack(script)
-    assert packed.files == ("data.csv", "net.py", "plots.py", "tools/__init__.py", "tools/draw.py")
+    assert packed.files == ("data.csv", "net.py", "pages/index.html", "plots.py", "tools/__init__.py", "tools/draw.py")
     with tarfile.open(fileobj=io.BytesIO(packed.archive)) as tar:
         assert tar.getnames() == list(packed.files)
+
+
+def test_outputs_of_earlier_runs_stay_outside(script: Path) -> None:
+    script.write_text(script.read_text() + "save('results/rtt.png')\n")
+    assert "results/rtt.png" in pack(script).files
+    assert pack(script, [script.parent / "results"]).files == (
+        "data.csv", "net.py", "pages/index.html", "plots.py", "tools/__init__.py", "tools/draw.py"
+    )  # fmt: skip
 
 
 def test_an_unused_file_changes_nothing(script: Path) -> None:
     before = pack(script)
     (script.parent / "other.txt").write_text("something else\n")
-    (script.parent / "rtt.png").write_bytes(b"\x89PNG")
     script.touch()
     assert pack(script) == before
 
@@ -61,11 +72,14 @@ def test_python_2_is_refused_at_its_line(tmp_path: Path, text: str) -> None:
         pack(tmp_path / "old.py")
 
 
-def test_a_missing_script_and_a_crowded_folder_are_refused(tmp_path: Path) -> None:
+def test_what_a_guest_cannot_get_is_said_with_what_names_it(script: Path) -> None:
     with pytest.raises(InputError, match="there is no such script"):
-        pack(tmp_path / "nothing.py")
-    (tmp_path / "net.py").write_text("")
-    for number in range(MOST_FILES):
-        (tmp_path / f"{number}.txt").touch()
-    with pytest.raises(InputError, match="put the script into a folder of its own"):
-        pack(tmp_path / "net.py")
+        pack(script.with_name("nothing.py"))
+    for number in range(MOST_FILES + 1):
+        (script.parent / "pages" / f"{number}.txt").touch()
+    with pytest.raises(InputError, match="pages has more than 1,000 files, and the script names it"):
+        pack(script)
+    (script.parent / "data.csv").write_bytes(bytes(MOST_BYTES + 1))
+    script.write_text("open('data.csv')\n")
+    with pytest.raises(InputError, match=r"data\.csv, which net\.py names, is more than 4194304 bytes"):
+        pack(script)

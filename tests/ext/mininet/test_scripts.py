@@ -10,6 +10,7 @@ import pytest
 
 import lab
 from lab.app.verification import verify
+from lab.errors import InputError
 from lab.ext.mininet.running import MininetRun
 from lab.machine.kernel import Budget, UmlKernel
 
@@ -54,6 +55,24 @@ def test_arguments_decide_and_the_second_run_is_the_first(run: Script) -> None:
     again = run("bufferbloat.py", "--queue", "50", "--time", "10")
     assert (found.is_new, again.is_new) == (True, False)
     assert again.record.address == found.record.address
+
+
+def test_in_ones_own_folder_the_second_run_is_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With the usual store and folder of outputs, which are beside the script."""
+    monkeypatch.chdir(tmp_path)
+    Path("writes.py").write_text("open('rtt.png', 'w').write('a picture')\nprint('done')\n")
+    first, again = lab.mininet("writes.py"), lab.mininet("writes.py")
+    assert (first.is_new, again.is_new, again.used) == (True, False, ())
+    assert Path("writes/rtt.png").read_text() == "a picture"
+    with pytest.raises(InputError, match="outputs would be the next run's inputs"):
+        lab.mininet("writes.py", out=".")
+
+
+def test_a_prompt_without_input_is_said(run: Script, tmp_path: Path) -> None:
+    (tmp_path / "prompt.py").write_text(
+        "from mininet.cli import CLI\nfrom mininet.net import Mininet\nCLI(Mininet(build=False))\n"
+    )
+    assert run("prompt.py").instead.startswith("Mininet's prompt gets no input here")
 
 
 def test_a_router_class_forwards(run: Script) -> None:
