@@ -271,7 +271,11 @@ class Claim(TestedClaim):
         if not said:
             return ""
         without = "" if any(each.capture for each in self.tested) else f"{evidence.NO_CAPTURE} "
-        return f'<p class="about">{without}{"; ".join(said)}</p>'
+        known = "".join(
+            f'<p class="about">The prediction of {html.code(arm)} is known to miss: {html.prose(because)}.</p>'
+            for arm, because in self.judged.known_misses.items()
+        )
+        return f'<p class="about">{without}{"; ".join(said)}</p>{known}'
 
     def because(self) -> Html:
         """Return the explanation: each witness's settings and figure, the figure's meaning, and the grade."""
