@@ -57,6 +57,7 @@ def moved(lines: Mapping[str, str], history: Iterable[Entry]) -> dict[str, str]:
 
 def _line(case: Case) -> str:
     assert case.claimed
+    assert case.tolerance
     said = [case.explains.grade if case.explains else "counts"]
     said.append(f"{case.tolerance.sign}{case.claimed.value} {case.claimed.word}")
     said.append(str(case.tolerance))

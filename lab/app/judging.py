@@ -80,7 +80,7 @@ class Judging:
                 without[each.case.key] = Verdict("invalid", str(failed[0]))
             else:
                 records += [outcome for outcome in ended if isinstance(outcome, Record)]
-        cases = tuple(each.case for each in planned)
+        cases = tuple(case for each in planned for case in each.cases)
         kernel, untestable = self._settings.kernel.describe(), loaded.experiment.untestable
         predictions = Predictions(self._predictions, loaded.source_sha256, kernel["id"])
         result = judge_records(cases, records, kernel, self._settings.clock, predictions, without, untestable)

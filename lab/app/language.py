@@ -60,6 +60,7 @@ from lab.spec.experiment import (
     Within,
 )
 from lab.spec.prediction import Prediction, definition, law, replay, simulation
+from lab.spec.study import Study
 from lab.units import Duration, Rate, Size, Value
 
 __all__ = [
@@ -122,6 +123,7 @@ __all__ = [
     "Size",
     "SmallWrites",
     "Steady",
+    "Study",
     "Sweep",
     "TcpInfo",
     "TcpMss",

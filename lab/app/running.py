@@ -210,9 +210,10 @@ def _predictions(
         kernel = settings.kernel.describe()
         predictions = {loaded.id: Predictions(folder, loaded.source_sha256, kernel["id"]) for loaded in experiments}
         for each in planned:
-            predict = partial(predict_case, each.case, kernel, predictions[each.case.claim])
+            kept = predictions[each.case.claim]
+            wanted = [partial(predict_case, case, kernel, kept) for case in each.cases]
             for run in {trial.run_address for trial in each.trials}:
-                tasks.setdefault(run, []).append(predict)
+                tasks.setdefault(run, []).extend(wanted)
     return tasks
 
 

@@ -272,14 +272,14 @@ def _check(base: JudgedClaim, new: JudgedClaim) -> None:
 
 
 def _cases(base: JudgedClaim, new: JudgedClaim, interest: float) -> Iterator[CaseChange]:
-    before = {result.key: result for result in base.result.results}
+    before = {result.figure_key: result for result in base.result.results}
     chancy = {case.key for case in new.cases if case.network.is_left_to_chance}
     others = {case.key: CaseKey(case.relative_to or case.arm, case.point) for case in new.cases}
     for result in new.result.results:
         key = result.key
         pairs = _pairs(base.records, new.records, key)
         real_time = any(record.trial.clock == "real" for _, record in pairs)
-        then, batches = before[key], {record.batch for pair in pairs for record in pair}
+        then, batches = before[result.figure_key], {record.batch for pair in pairs for record in pair}
         emulators = next(filter(None, (difference(first.trial, second.trial) for first, second in pairs)), "")
         case = CaseChange(
             base=then,

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import groupby
 from typing import Any
 
 from lab.errors import InputError
@@ -49,7 +50,7 @@ class Claim(TestedClaim):
         """
         from lab.report import figures  # imports matplotlib, which a verdict does not need
 
-        name = kind or ("sweep" if any(case.value for case in self.judged.cases) else "bars")
+        name = kind or self._usual_figure
         if name not in figures.__all__:
             raise InputError(f"unknown figure '{name}'; use one of {', '.join(figures.__all__)}")
         figure = getattr(figures, name)
@@ -59,6 +60,12 @@ class Claim(TestedClaim):
             raise InputError(f"the figure '{name}' does not accept these arguments: {error}") from error
         drawn: Html = figure(self, *arms, **options)
         return drawn
+
+    @property
+    def _usual_figure(self) -> str:
+        if self.judged.result.is_study:
+            return "spread"
+        return "sweep" if any(case.value for case in self.judged.cases) else "bars"
 
     @property
     def why(self) -> str:
@@ -102,6 +109,8 @@ class Claim(TestedClaim):
             return html.prose(f"{'partly' if self.records else 'not'} run (run `lab run {self.id}`)")
         if self.verdict.kind in ("invalid", "skipped"):
             return html.prose(self.verdict.reason)
+        if self.verdict.kind == "measured":
+            return f"{wording.plural(len(self.judged.cases), 'figure')} of {wording.plural(len(self._arms), 'arm')}"
         if self.judged.result.parts:
             return "; ".join(self._part(name, verdict) for name, verdict in self.judged.result.parts)
         counted = [each for each in self.tested if each.result.counts]
@@ -157,7 +166,7 @@ class Claim(TestedClaim):
     def _facts(self) -> Iterator[tuple[str, str]]:
         declared, case = self.judged.declared, self.judged.cases[0]
         if declared.source:
-            yield "Claimed", html.prose(declared.source)
+            yield "Question" if self.judged.result.is_study else "Claimed", html.prose(declared.source)
         yield (
             "Tested",
             html.scrolled(diagram(to_plain(case.network), case.path[0]), "Topology")
@@ -171,7 +180,8 @@ class Claim(TestedClaim):
             # arms' predictions may differ in a number
             bases = dict.fromkeys(html.basis(each, skills.get(each.name)) for each in predictions)
             yield "Predicted", "".join(f"<p>{basis}</p>" for basis in bases)
-        yield "Claim's figures", "".join(f"<p>{text}</p>" for text in self._sources())
+        if sources := "".join(f"<p>{text}</p>" for text in self._sources()):
+            yield "Claim's figures", sources
         if any(each.result.counts for each in self.tested):
             yield "Tolerance", "; ".join(self._agreements())
         if declared.history:
@@ -229,7 +239,31 @@ class Claim(TestedClaim):
         clock = " and ".join(each for each in ("virtual", "real") if each in clocks)
         return f" (kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}, {with_seeds}, {clock} time)"
 
+    @property
+    def _arms(self) -> list[str]:
+        return list(dict.fromkeys(case.arm for case in self.judged.cases))
+
+    def _figures_by_arm(self) -> str:
+        """Return a study's table: a row for each arm at each point, and a column for each figure."""
+        names = list(dict.fromkeys(case.figure for case in self.judged.cases))
+        arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
+        rows = []
+        for group in (list(cells) for _, cells in groupby(self.tested, lambda each: each.case.key)):
+            first = group[0]
+            trial = self.trial_link(first.record) if first.record else wording.DASH
+            rows.append(
+                [
+                    f'<span title="{escape(first.case.arm)}">{escape(first.label)}</span>',
+                    describe(arms[first.case.arm]) or "defaults",
+                    *(html.measured(each.result) + html.beside_prediction(each.result) for each in group),
+                    "<br>".join([trial, *evidence.capture(self, first)]),
+                ]
+            )
+        return html.table(["Arm", "Settings", *(name or "Measured" for name in names), "Trial"], rows, "results")
+
     def _results(self) -> str:
+        if self.judged.result.is_study:
+            return self._figures_by_arm()
         head = ["Arm", "Settings", "Claimed", "Predicted", "Measured", "Model error", "Verdict", "Trial"]
         points = any(each.case.point for each in self.tested)
         if points:

@@ -18,7 +18,12 @@ from lab.report.tested import TestedCase
 from lab.verdict import Kind
 
 _LIMITS = (1.01, 1.02, 1.05, 1.1, 1.2, 1.5, 2.0, 3.0, 5.0)  # ratios at which an axis may end; an arrow is beyond
-_WITHOUT_FIGURE: tuple[Kind, ...] = ("not testable as stated", "invalid", "skipped")  # verdicts without a figure
+_WITHOUT_FIGURE: tuple[Kind, ...] = (
+    "not testable as stated",
+    "measured",
+    "invalid",
+    "skipped",
+)  # verdicts without a figure
 _MIDDLE, _HALF = 50.0, 44.0  # per cent of the row: the place of "as claimed", and the reach of the axis from there
 
 
@@ -217,7 +222,7 @@ def _marks(witnesses: Sequence[TestedCase], limit: float) -> list[tuple[str, flo
 def _band(each: TestedCase, limit: float) -> str:
     """Return a box over all ratios that agree with the claim. The box is a line if only the figure itself agrees."""
     claimed = each.claimed
-    if claimed is None or claimed.number <= 0:
+    if claimed is None or each.case.tolerance is None or claimed.number <= 0:
         return ""
     low, high = (_place(bound / claimed.number, limit) for bound in each.case.tolerance.bounds(claimed))
     return f'<span class="band" style="left:{low:.4g}%;width:{high - low:.4g}%"></span>'

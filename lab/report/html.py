@@ -29,6 +29,7 @@ _SIGNS: dict[Kind, str] = {
     "not reproduced": "✗",
     "not testable as stated": "?",
     "inconclusive": "≈",
+    "measured": "•",
     "invalid": "!",
     "skipped": DASH,
 }
@@ -154,6 +155,14 @@ def model_error(result: Result) -> str:
 def model_errors(result: Result) -> str:
     """Return the model's error and, for a simulation, the error of its law below."""
     return model_error(result) + (_beside(percent(result.law_error)) if result.law else "")
+
+
+def beside_prediction(result: Result) -> str:
+    """Return a line with the prediction and its error, to stand below a measured figure; "" without a prediction."""
+    if result.prediction is None:
+        return ""
+    said = prose(result.why_not_predicted) or f"{foreseen(result)}, {model_error(result)}"
+    return _beside(f"predicted: {said}")
 
 
 def predicted(result: Result) -> str:

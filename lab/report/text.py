@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from html import unescape
 from textwrap import fill
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from lab.report.wording import DASH, counted, figure, foreseen, interval, off_by, percent
 from lab.verdict import ClaimResult, Kind, Result
@@ -26,6 +26,7 @@ COLOURS: Mapping[Kind, str] = {
     "not reproduced": "yellow",
     "not testable as stated": "blue",
     "inconclusive": "cyan",
+    "measured": "green",
     "invalid": "red",
     "skipped": "magenta",
 }
@@ -42,6 +43,8 @@ def block(claim: ClaimResult) -> RenderableType:
     from rich.text import Text
 
     title = Text.assemble((claim.claim, "bold"), "  ", (claim.verdict.kind, COLOURS[claim.verdict.kind]))
+    if claim.is_study:
+        return Group(title, _figures(claim), *_remarked([*_gaps(claim), *_bases(claim)]), Text(""))
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     for name, justify in (("arm", "left"), ("claimed", "right"), ("predicted", "right"), ("measured", "right")):
         style = "" if name == "measured" else "dim"
@@ -55,8 +58,41 @@ def block(claim: ClaimResult) -> RenderableType:
     reason = [Text(claim.verdict.reason, style="dim")] if claim.verdict.kind in ("invalid", "skipped") else []
     parts = [Text.assemble(f"  {name}: ", (part.kind, COLOURS[part.kind])) for name, part in claim.parts]
     lines = (*([_IMPLIED] if any(result.implied for result in claim.results) else []), *_gaps(claim), *_bases(claim))
-    said = [Text(fill(line, _COLUMNS, subsequent_indent="  "), style="dim") for line in lines]
-    return Group(title, *reason, *parts, table, *said, Text(""))
+    return Group(title, *reason, *parts, table, *_remarked(lines), Text(""))
+
+
+def _remarked(lines: Iterable[str]) -> list[RenderableType]:
+    from rich.text import Text
+
+    return [Text(fill(line, _COLUMNS, subsequent_indent="  "), style="dim") for line in lines]
+
+
+def _figures(study: ClaimResult) -> RenderableType:
+    """Return a study's table: for each figure, a row for each arm at each point."""
+    from rich.table import Table
+    from rich.text import Text
+
+    foretold = any(result.prediction for result in study.results)
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    for name in (
+        "arm",
+        *(["predicted"] if foretold else []),
+        "measured",
+        "n/N",
+        *(["model error"] if foretold else []),
+    ):
+        justify: Literal["left", "right"] = "left" if name == "arm" else "right"
+        style = "" if name in ("arm", "measured") else "dim"
+        table.add_column(name, justify=justify, style=style, no_wrap=name != "arm", overflow="fold")
+    for figure_name in dict.fromkeys(result.figure for result in study.results):
+        if figure_name:
+            table.add_row(Text(figure_name, "bold"))
+        for result in study.results:
+            if result.figure == figure_name:
+                name, _, *cells = _row(result)
+                shown = cells if foretold else cells[1:3]
+                table.add_row(f"  {name}" if figure_name else name, *shown)
+    return table
 
 
 def marked(said: str, style: str = "") -> RenderableType:
@@ -92,6 +128,9 @@ def remarks(judged: JudgedClaim) -> Iterable[str]:
                 f"{figure(result.measured)} measured{spread}; declared accuracy: {result.accuracy}"
                 + (f"; known: {known[result.arm]}" if result.arm in known else "")
             )
+        elif result.unsteady and not result.claimed:
+            name = " ".join(filter(None, (result.arm, result.point, result.figure)))
+            yield f"{claim.claim}, {name}: {result.unsteady}"
     for result in claim.results:
         if result.explains and result.explains.grade != "consistent" and result.bears_out is False:
             grade, against = result.explains.grade, f"{figure(result.measured)} measured, {_claimed(result)} claimed"

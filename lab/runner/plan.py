@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 
 from msgspec import structs
 
@@ -51,17 +52,23 @@ class Settings:
 
 @dataclass(frozen=True)
 class PlannedCase:
-    """Holds one case of an experiment and its trials on `kernel`, one for each (seed, repeat).
+    """Holds the cases of one arm at one point, and their trials on `kernel`, one for each (seed, repeat).
 
-    If the case cannot run here, there are no trials; `skipped` has the reason.
+    The cases are the figures that these trials give: one for a claim, several for a study. If they cannot run here,
+    there are no trials; `skipped` has the reason.
     """
 
-    case: Case
+    cases: tuple[Case, ...]
     kernel: Kernel
     clock: Clock
     samples: tuple[tuple[int, int], ...]
     trials: tuple[Trial, ...]
     skipped: str = ""
+
+    @property
+    def case(self) -> Case:
+        """The first case. All cases have its network, its programs and its kernel."""
+        return self.cases[0]
 
     @property
     def travels(self) -> bool:
@@ -76,9 +83,11 @@ class PlannedCase:
 
 def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[PlannedCase]:
     """Return all trials, in the order of the experiments. Raises SpecError if an experiment does not resolve."""
-    cases = [(loaded, case) for loaded in experiments for case in loaded.cases()]
-    kernels = {wanted: _variant(settings.kernel, wanted) for wanted in {case.kernel for _, case in cases}}
-    return [_planned(loaded, case, settings, kernels[case.kernel]) for loaded, case in cases]
+    arms = [
+        (loaded, tuple(cases)) for loaded in experiments for _, cases in groupby(loaded.cases(), lambda case: case.key)
+    ]
+    kernels = {wanted: _variant(settings.kernel, wanted) for wanted in {cases[0].kernel for _, cases in arms}}
+    return [_planned(loaded, cases, settings, kernels[cases[0].kernel]) for loaded, cases in arms]
 
 
 def _variant(kernel: Kernel, wanted: ResolvedVariant | None) -> Kernel | MachineError:
@@ -92,7 +101,10 @@ def _variant(kernel: Kernel, wanted: ResolvedVariant | None) -> Kernel | Machine
         return missing
 
 
-def _planned(loaded: LoadedExperiment, case: Case, settings: Settings, kernel: Kernel | MachineError) -> PlannedCase:
+def _planned(
+    loaded: LoadedExperiment, cases: tuple[Case, ...], settings: Settings, kernel: Kernel | MachineError
+) -> PlannedCase:
+    case = cases[0]
     clock = _clock(case, settings)
     if not cpu_takes_time(settings.kernel.on, clock) and case.workload.greedy and not _limited(case.network):
         message = "a flow that sends as much as it can needs a link with a rate: without one, virtual time hardly moves"
@@ -107,12 +119,12 @@ def _planned(loaded: LoadedExperiment, case: Case, settings: Settings, kernel: K
         given = (settings.seed, loaded.source_sha256, settings.fabric, userland)
         trial = trial_of(case, kernel, clock, *given)
     except MachineError as missing:
-        return PlannedCase(case, settings.kernel, clock, samples, (), str(missing))
+        return PlannedCase(cases, settings.kernel, clock, samples, (), str(missing))
     trials = tuple(
         structs.replace(trial, seed=seed, repeat=repeat, network=to_plain(case.network_of(seed)))
         for seed, repeat in samples
     )
-    return PlannedCase(case, kernel, clock, samples, trials)
+    return PlannedCase(cases, kernel, clock, samples, trials)
 
 
 def _userland(case: Case, settings: Settings) -> Userland | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from lab.guest.clock import Clock
 from lab.guest.key import CaseKey
@@ -14,12 +15,20 @@ from lab.spec.prediction import Prediction
 from lab.spec.variant import ResolvedVariant
 from lab.units import Value
 
-__all__ = ["Case", "CaseKey", "Cause", "Claimed", "Untestable"]
+__all__ = ["Case", "CaseKey", "Cause", "Claimed", "FigureKey", "Untestable"]
+
+
+class FigureKey(NamedTuple):
+    """Names one figure of a claim or a study. A study's trial may give several figures."""
+
+    arm: str
+    point: str
+    figure: str  # '' if the trial gives only one figure
 
 
 @dataclass(frozen=True)
 class Case:
-    """Holds one arm at one point of the sweep, with every field set."""
+    """Holds one figure of one arm at one point of the sweep, with every field set."""
 
     claim: str
     arm: str
@@ -36,13 +45,14 @@ class Case:
     path: tuple[str, str]
     metric: Metric
     prediction: Prediction | None
-    tolerance: Tolerance
-    accuracy: Tolerance
+    tolerance: Tolerance | None  # None in a study, which judges no claim
+    accuracy: Tolerance | None  # None if the prediction has no accuracy to meet
     claimed: Claimed | None
     explains: Cause | None
     relative_to: str
     title: str  # the arm's name on pages
     drawn: Drawn | None = None  # what each seed draws of the network
+    figure: str = ""  # its name in a study with several figures
 
     def network_of(self, seed: int) -> Network:
         """Return the network of the trial with this seed."""
@@ -55,5 +65,10 @@ class Case:
 
     @property
     def key(self) -> CaseKey:
-        """The key that distinguishes this case from the claim's other cases."""
+        """The key of the case's trials, which may give other figures, too."""
         return CaseKey(self.arm, self.point)
+
+    @property
+    def figure_key(self) -> FigureKey:
+        """The key that distinguishes this case from the other cases of the claim or study."""
+        return FigureKey(self.arm, self.point, self.figure)

@@ -162,7 +162,7 @@ def _topology_of(wanted: str | Callable[[], Any], experiment: Path) -> Topology:
     name = wanted
     known = topologies(near=experiment.parents[:3])
     if name not in known:
-        line = python.line_of(experiment, "Experiment", "topology")
+        line = python.line_of(experiment, ("Experiment", "Study"), "topology")
         raise SpecError([Problem(display(experiment), line, f"unknown topology '{name}'{suggestion(name, known)}")])
     return topology_files.load(known[name])
 

@@ -10,9 +10,11 @@ from typing import Any
 
 from lab.base.meaning import meaning
 from lab.spec import article, python
+from lab.spec.arms import Trials
 from lab.spec.errors import Problem, SpecError, display
 from lab.spec.experiment import Experiment
 from lab.spec.loaded import LoadedExperiment
+from lab.spec.study import Study
 from lab.spec.topology import Topology
 
 
@@ -27,11 +29,11 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
     experiment = getattr(module, "EXPERIMENT", None)
     text = inspect.cleandoc(module.__doc__ or "")
     problems: list[Problem] = []
-    if not isinstance(experiment, Experiment):
-        problems.append(Problem(display(path), 1, "should define EXPERIMENT = Experiment(...)"))
+    if not isinstance(experiment, Experiment | Study):
+        problems.append(Problem(display(path), 1, "should define EXPERIMENT = Experiment(...) or Study(...)"))
     if not text:
-        problems.append(Problem(display(path), 1, "should begin with its claim, as a docstring"))
-    if problems or not isinstance(experiment, Experiment):
+        problems.append(Problem(display(path), 1, "should begin with its claim, or its question, as a docstring"))
+    if problems or not isinstance(experiment, Experiment | Study):
         raise SpecError(problems)
     claim, _, where = text.partition("\n\n")
     return LoadedExperiment(
@@ -46,7 +48,7 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
     )
 
 
-def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
+def _digest(source: bytes, path: Path, experiment: Trials) -> str:
     """Return the SHA-256 of the file's code, and of the bytes of every patch and fragment that the file names.
 
     The docstring states the claim. Like a comment, the docstring cannot affect a packet, so the digest omits it. Raises
@@ -57,7 +59,7 @@ def _digest(source: bytes, path: Path, experiment: Experiment) -> str:
     variants = [kernel for kernel in (experiment.kernel, *(arm.kernel for arm in experiment.arms)) if kernel]
     patches = (("patch", name) for variant in variants for name in variant.patches)
     fragments = (("fragment", name) for variant in variants for name in variant.config)
-    line = python.line_of(path, "Variant", "")
+    line = python.line_of(path, ("Variant",), "")
     for what, name in dict.fromkeys([*patches, *fragments]):
         try:
             total.update((path.parent / name).read_bytes())

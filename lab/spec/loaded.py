@@ -9,13 +9,16 @@ from pathlib import Path
 
 from lab.guest.task import Traffic
 from lab.spec import chance, history, names, python, variant
+from lab.spec.arms import Arm, FigureSpec, Metric, Point
 from lab.spec.case import Case
 from lab.spec.errors import Problem, SpecError, display
-from lab.spec.experiment import Arm, Experiment, Metric, Point
+from lab.spec.experiment import Experiment
 from lab.spec.history import Entry
 from lab.spec.metric import described
-from lab.spec.prediction import Predictor, declared
-from lab.spec.tolerance import Figure, accuracy_for
+from lab.spec.prediction import declared
+from lab.spec.steady import Steady
+from lab.spec.study import Study
+from lab.spec.tolerance import Figure
 from lab.spec.topology import Topology
 from lab.units import Value
 
@@ -64,7 +67,7 @@ class LoadedExperiment:
     source: str  # its place in the article
     path: Path
     source_sha256: str  # covers the file's meaning (see `lab.base.meaning`), and the patches that it names
-    experiment: Experiment
+    experiment: Experiment | Study
     topology: Topology
 
     @property
@@ -76,15 +79,15 @@ class LoadedExperiment:
         return history.load(self.path.parent).get(self.path.stem, ())
 
     def cases(self) -> tuple[Case, ...]:
-        """Return every arm at every point, in the file's order. Raises SpecError with every mistake."""
+        """Return every figure of every arm at every point, in the file's order. Raises SpecError with every mistake."""
         cases: list[Case] = []
         wrong = names.mistakes_in_path(self.topology.network, self.experiment.path)
-        line = python.line_of(self.path, "Experiment", "path")
+        line = python.line_of(self.path, ("Experiment", "Study"), "path")
         problems = [Problem(display(self.path), line, message) for message in wrong]
         for arm in self.experiment.arms:
             for point in self.experiment.points:
                 try:
-                    cases.append(self._case(arm, point))
+                    cases += self._cases(arm, point)
                 except SpecError as error:
                     problems += error.problems
         if problems:
@@ -115,7 +118,7 @@ class LoadedExperiment:
         except ValueError as error:
             raise SpecError([blame(str(error))]) from error
 
-    def _case(self, arm: Arm, point: Point | None) -> Case:
+    def _cases(self, arm: Arm, point: Point | None) -> Iterator[Case]:
         experiment = self.experiment
         label = point.label if point else ""
 
@@ -128,56 +131,55 @@ class LoadedExperiment:
         probes = experiment.probes if arm.probes is None else arm.probes
         middleboxes = experiment.middleboxes if arm.middleboxes is None else arm.middleboxes
         kernel = arm.kernel or experiment.kernel
-        tolerance = arm.tolerance or experiment.tolerance
-        predict = arm.prediction or experiment.prediction
-        samples = arm.samples or experiment.samples
-        metric, drawn = self._metric(arm, predict, blame), arm.drawn or experiment.drawn
+        samples, drawn = arm.samples or experiment.samples, arm.drawn or experiment.drawn
         counts = experiment.claimed(arm, point) is not None and arm.explains is None
         few = arm.few_samples or experiment.few_samples
-        if wrong := list(chance.mistakes(network, workload, drawn, samples, few, counts)):
+        if experiment.judges and (wrong := list(chance.mistakes(network, workload, drawn, samples, few, counts))):
             raise SpecError(map(blame, wrong))
         own = kernel is not None and bool(kernel.patches or kernel.tree)
         if wrong := list(names.mistakes(network, [*_alone(workload), *probes, *middleboxes], any_control=own)):
             raise SpecError(map(blame, wrong))
-        return Case(
-            claim=self.id,
-            arm=arm.name,
-            point=label,
-            value=Value.of(point.value) if point else None,
-            network=network,
-            workload=workload,
-            probes=probes,
-            middleboxes=middleboxes,
-            kernel=variant.resolve(kernel, self.path.parent) if kernel else None,
-            userland=experiment.userland,
-            clock=arm.clock or experiment.clock,
-            samples=samples,
-            path=experiment.path,
-            metric=metric,
-            prediction=declared(predict) if predict else None,
-            tolerance=tolerance,
-            accuracy=arm.accuracy or experiment.accuracy or accuracy_for(tolerance),
-            claimed=experiment.claimed(arm, point),
-            explains=arm.explains,
-            relative_to=arm.relative_to,
-            title=arm.title or arm.name.replace("-", " "),
-            drawn=drawn,
-        )
+        resolved = variant.resolve(kernel, self.path.parent) if kernel else None
+        for wanted in experiment.figures(arm):
+            yield Case(
+                claim=self.id,
+                arm=arm.name,
+                point=label,
+                value=Value.of(point.value) if point else None,
+                network=network,
+                workload=workload,
+                probes=probes,
+                middleboxes=middleboxes,
+                kernel=resolved,
+                userland=experiment.userland,
+                clock=arm.clock or experiment.clock,
+                samples=samples,
+                path=experiment.path,
+                figure=wanted.name,
+                metric=self._metric(wanted, arm.steady or experiment.steady, blame),
+                prediction=declared(wanted.prediction) if wanted.prediction else None,
+                tolerance=wanted.tolerance,
+                accuracy=wanted.accuracy,
+                claimed=experiment.claimed(arm, point),
+                explains=arm.explains,
+                relative_to=arm.relative_to,
+                title=arm.title or arm.name.replace("-", " "),
+                drawn=drawn,
+            )
 
-    def _metric(self, arm: Arm, predict: Predictor | None, blame: Callable[[str], Problem]) -> Metric:
-        """Return the case's metric, with the cut at the start of the run. Raises SpecError if a cut is needed but not
+    def _metric(self, wanted: FigureSpec, steady: Steady | None, blame: Callable[[str], Problem]) -> Metric:
+        """Return the figure's metric, with the cut at the start of the run. Raises SpecError if a cut is needed but not
         declared.
         """
-        metric, steady = arm.metric or self.experiment.metric, arm.steady or self.experiment.steady
-        found = described(metric)
+        found = described(wanted.metric)
         is_long = found.over_time is not None and not found.over_time.is_timed
         if is_long and steady:
             return found.cut_by(steady)
-        if predict and declared(predict).long_run:
-            raise SpecError([blame(_NO_CUT.format(law=declared(predict).name))])
+        if wanted.prediction and declared(wanted.prediction).long_run:
+            raise SpecError([blame(_NO_CUT.format(law=declared(wanted.prediction).name))])
         if is_long:
             raise SpecError([blame(_FROM_THE_START)])
-        return metric
+        return wanted.metric
 
 
 def _alone(workload: Traffic) -> Iterator[Traffic]:
@@ -189,7 +191,7 @@ def _alone(workload: Traffic) -> Iterator[Traffic]:
 def _line(path: Path, arm: Arm, point: Point | None) -> int:
     """Return the line that declares the point, else the arm, else the experiment. Only literal names are found."""
     calls = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)]
-    wanted: list[tuple[str, Figure | None]] = [("Arm", arm.name), ("Experiment", None)]
+    wanted: list[tuple[str, Figure | None]] = [("Arm", arm.name), ("Experiment", None), ("Study", None)]
     if point is not None:
         wanted.insert(0, ("Point", point.value))
     for word, first in wanted:

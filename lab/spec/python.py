@@ -8,7 +8,7 @@ import inspect
 import re
 import sys
 import traceback
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType, ModuleType, TracebackType
@@ -51,10 +51,10 @@ def blamed(path: Path) -> Iterator[None]:
         raise SpecError([Problem(display(path), line, _message(error, call))]) from error
 
 
-def line_of(path: Path, name: str, keyword: str) -> int:
-    """Return the line number of the first argument `keyword` in a call of `name`, else of the first call, else 1."""
+def line_of(path: Path, names: Collection[str], keyword: str) -> int:
+    """Return the line of the first argument `keyword` in a call of one of `names`, else of the first call, else 1."""
     calls = [node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call)]
-    called = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == name]
+    called = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id in names]
     given = [each.value.lineno for node in called for each in node.keywords if each.arg == keyword]
     return next(iter([*given, *(node.lineno for node in called)]), 1)
 

@@ -43,7 +43,7 @@ def _decided(case: Case, first: float, second: float) -> bool:
     """Return whether both halves are out of the tolerance, or within a bound, on one side and by more than they
     differ.
     """
-    if case.claimed is None or case.relative_to:
+    if case.claimed is None or case.tolerance is None or case.relative_to:
         return False
     bounds = [bound for bound in case.tolerance.bounds(case.claimed.value) if isfinite(bound)]
     clear = all(abs(second - bound) > abs(second - first) and (first < bound) == (second < bound) for bound in bounds)
@@ -52,7 +52,7 @@ def _decided(case: Case, first: float, second: float) -> bool:
 
 def _room(case: Case) -> float:
     """Return the tolerance on either side as a share of the claim's figure, or 1 if the tolerance is a bound."""
-    if case.claimed is None or not case.claimed.value.number:
+    if case.claimed is None or case.tolerance is None or not case.claimed.value.number:
         return 1.0
     least, most = case.tolerance.bounds(case.claimed.value)
     room = (most - least) / 2 / abs(case.claimed.value.number)

@@ -10,7 +10,9 @@ from typing import Literal, Protocol
 from lab.units import UnitError, Value
 from lab.verdict.correction import LEVEL, holm
 
-Kind = Literal["reproduced", "partly", "not reproduced", "not testable as stated", "inconclusive", "invalid", "skipped"]
+Kind = Literal[
+    "reproduced", "partly", "not reproduced", "not testable as stated", "inconclusive", "measured", "invalid", "skipped"
+]
 _Beyond = Callable[[float], float]
 
 

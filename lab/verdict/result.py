@@ -10,7 +10,7 @@ from typing import Any, Literal
 from lab.errors import LabError
 from lab.guest.clock import Clock
 from lab.record.record import Record
-from lab.spec.case import Case, CaseKey, Cause, Claimed, Untestable
+from lab.spec.case import Case, CaseKey, Cause, Claimed, FigureKey, Untestable
 from lab.spec.prediction import Prediction
 from lab.units import UnitError, Value
 from lab.verdict.forecast import Forecast, PredictCase, forecast, forecast_by_law
@@ -59,11 +59,18 @@ class Result:
     valid: int = 0  # how many of the repeats count,
     repeats: int = 0  # and how many were requested
     sample: Sample = _NO_FIGURES  # their figures, if they are enough
+    unsteady: str = ""  # how the halves of a long run differ
+    figure: str = ""  # its name in a study with several figures
 
     @property
     def key(self) -> CaseKey:
-        """The key of the case to which the result belongs."""
+        """The key of the trials to which the result belongs."""
         return CaseKey(self.arm, self.point)
+
+    @property
+    def figure_key(self) -> FigureKey:
+        """The key of the case to which the result belongs."""
+        return FigureKey(self.arm, self.point, self.figure)
 
     @property
     def standing(self) -> _Standing | None:
@@ -115,6 +122,7 @@ class Result:
         return {
             "arm": self.arm,
             "point": self.point,
+            "figure": self.figure,
             "part": self.claimed.part if self.claimed else "",
             **{name: value.number if value else None for name, value in figures.items()},
             "bound": self.bound.strip(),
@@ -159,6 +167,11 @@ class ClaimResult:
     clock: Clock
     results: tuple[Result, ...]
     parts: tuple[tuple[str, Verdict], ...] = ()  # of the sentence, by name; empty if it is judged as a whole
+
+    @property
+    def is_study(self) -> bool:
+        """Whether there is no claim to judge: no part of a sentence, and no claimed figure."""
+        return not self.parts and not any(result.claimed for result in self.results)
 
     @property
     def model_is_off(self) -> tuple[Result, ...]:
@@ -213,11 +226,11 @@ def evaluate(
     figures = {}
     for case in cases:
         missing, real = without.get(case.key, _NOT_RUN), "real" in (case.clock, clock)
-        figures[case.key] = _figures(case, by_case.get(case.key, []), predict, missing, real)
-    judged = {case.key: _result(case, figures, clock) for case in cases}
+        figures[case.figure_key] = _figures(case, by_case.get(case.key, []), predict, missing, real)
+    judged = {case.figure_key: _result(case, figures, clock) for case in cases}
     results = tuple(_borne_out(result, judged) for result in judged.values())
     parts = _parts(results, untestable)
-    whole = parts[""] if "" in parts else sum_up(list(parts.items()))
+    whole = parts[""] if "" in parts else sum_up(list(parts.items())) if parts else _of_study(results)
     if whole.kind == "not testable as stated" and not any(result.measured for result in results):
         whole = combine([(_name(result), result.verdict) for result in results if result.verdict])
     named = tuple((name, verdict) for name, verdict in parts.items() if name)
@@ -234,7 +247,13 @@ def _parts(results: Sequence[Result], untestable: Sequence[Untestable]) -> dict[
     return {**parts, **{each.part: Verdict("not testable as stated", each.because) for each in untestable}}
 
 
-def _borne_out(result: Result, results: Mapping[CaseKey, Result]) -> Result:
+def _of_study(results: Sequence[Result]) -> Verdict:
+    """Return "measured", or the worst verdict on a figure that could not be measured."""
+    missing = [(_name(result), result.verdict) for result in results if result.verdict]
+    return combine(missing) if missing else Verdict("measured", "a study judges no claim")
+
+
+def _borne_out(result: Result, results: Mapping[FigureKey, Result]) -> Result:
     """Return a witness's result, with a flag that tells whether its figure supports its explanation.
 
     A figure that is not reproduced supports a refutation. A figure between the figures of two other arms supports an
@@ -245,7 +264,7 @@ def _borne_out(result: Result, results: Mapping[CaseKey, Result]) -> Result:
         return result
     if cause.grade == "refutes":
         return replace(result, bears_out=result.verdict.kind == "not reproduced")
-    ends = [results[CaseKey(arm, result.point)].measured for arm in cause.between]
+    ends = [results[FigureKey(arm, result.point, result.figure)].measured for arm in cause.between]
     known = sorted(each.number for each in ends if each)
     if ends:
         inside = len(known) == len(ends) and known[0] <= result.claimed.value.number <= known[-1]
@@ -320,15 +339,15 @@ def _figures(case: Case, records: Sequence[Record], predict: PredictCase, withou
     )
 
 
-def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: Clock) -> Result:
-    found = figures[case.key]
+def _result(case: Case, figures: Mapping[FigureKey, _Figures], clock: Clock) -> Result:
+    found = figures[case.figure_key]
     verdict, measured = found.missing, None
     try:
         if case.relative_to:
-            found = found.relative_to(figures[CaseKey(case.relative_to, case.point)])
+            found = found.relative_to(figures[FigureKey(case.relative_to, case.point, case.figure)])
             verdict = found.missing
         measured = None if found.missing else found.sample.estimate
-        if measured is not None and case.claimed is not None:
+        if measured is not None and case.claimed is not None and case.tolerance is not None:
             verdict = judge(case.claimed.value, measured, case.tolerance, case.claimed.word, found.sample.beyond)
             if found.unsteady:
                 verdict = Verdict("inconclusive", f"{verdict.reason}: {found.unsteady}")
@@ -341,6 +360,7 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: Clock) -> Re
     return Result(
         arm=case.arm,
         point=case.point,
+        figure=case.figure,
         claimed=case.claimed,
         predicted=found.predicted.value,
         measured=measured,
@@ -348,7 +368,7 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: Clock) -> Re
         counts=case.counts,
         trials=found.trials,
         explains=case.explains,
-        bound=case.tolerance.sign if case.claimed else "",
+        bound=case.tolerance.sign if case.claimed and case.tolerance else "",
         why_not_predicted=found.predicted.why_not,
         accuracy=case.accuracy if case.clock == clock == "virtual" else None,
         prediction=case.prediction,
@@ -362,8 +382,10 @@ def _result(case: Case, figures: Mapping[CaseKey, _Figures], clock: Clock) -> Re
         valid=found.valid,
         repeats=found.repeats,
         sample=found.sample,
+        unsteady=found.unsteady,
     )
 
 
 def _name(result: Result) -> str:
-    return f"{result.arm} at {result.point}" if result.point else result.arm
+    name = f"{result.arm} at {result.point}" if result.point else result.arm
+    return f"{name}, {result.figure}" if result.figure else name

@@ -35,6 +35,7 @@ SESSIONS = (
 TUTORIALS = (
     ("docs/tutorial.md", ""),
     ("docs/own-figure.md", ""),
+    ("docs/studies.md", ""),
     ("docs/applications.md", ""),
     ("docs/mininet.md", "An example: bufferbloat"),
 )

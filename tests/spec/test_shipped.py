@@ -36,7 +36,7 @@ def test_one_figure_has_one_tolerance_in_an_article() -> None:
     found: dict[tuple[str, Value], set[str]] = {}
     for claim in CLAIMS:
         for case in claim.cases():
-            if case.claimed and not case.tolerance.sign and case.claimed.value.unit != "1":
+            if case.claimed and case.tolerance and not case.tolerance.sign and case.claimed.value.unit != "1":
                 found.setdefault((claim.article.name, case.claimed.value), set()).add(str(case.tolerance))
     assert {key: each for key, each in found.items() if len(each) > 1} == {}
 

@@ -134,6 +134,7 @@ def test_plain_form_is_the_command_lines_contract() -> None:
             {
                 "arm": "baseline",
                 "point": "",
+                "figure": "",
                 "part": "",
                 "reported": 100,
                 "implied": None,

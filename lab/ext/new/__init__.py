@@ -5,5 +5,5 @@ from lab.app.extension import Extension
 EXTENSION = Extension(
     commands=("new",),
     section="Start",
-    examples={"new": ("lab new mine/first", "lab new mine/two-flows --template flows")},
+    examples={"new": ("lab new mine/first", "lab new mine/two-flows --template flows", "lab new mine/rtts --study")},
 )

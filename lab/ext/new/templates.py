@@ -258,10 +258,57 @@ links:
       queue: {{{{kind: pfifo, limit: 50}}}}
       changes: [{{{{at: 5 s, rate: 5 Mbit/s}}}}] # or delay, loss, mtu, down; `trace: FILE` for a measured link
 """
+_STUDY = '''\
+"""How do two CUBIC flows with round trips of 20 and 80 ms share a bottleneck?
+
+A study measures figures, and judges no claim.
+"""
+
+from lab import Arm, Bulk, Drawn, Flow, Flows, QueueState, Steady, Study, TcpInfo, metric
+
+EXPERIMENT = Study(
+    topology="{claim}",
+    workload=Flows(  # any workloads side by side: see lab/guest/workload
+        (
+            Flow("near", Bulk(client="near", duration="30 s"), spread="1 s"),
+            Flow("far", Bulk(client="far", duration="30 s"), spread="1 s"),
+        )
+    ),
+    probes=(TcpInfo(node="receiver", interval="100 ms"), QueueState(link="bottleneck", interval="20 ms")),
+    metrics={{  # every arm gives each of these figures: see lab/metric
+        "share of the near flow": metric.flow_share("near"),
+        "goodput of both": metric.total_goodput(),
+        "queue delay": metric.mean_queue_delay("bottleneck"),
+    }},
+    arms=(
+        Arm("tail-drop"),
+        Arm("fq_codel", links={{"bottleneck": {{"forward": {{"queue": "fq_codel"}}}}}}),
+    ),
+    samples=10,  # ten seeds give each figure an interval
+    steady=Steady(),  # for the long run: MSER-5 cuts the start
+    drawn=Drawn(),  # each seed draws round trips, rates and buffers within a few per cent
+    path=("near", "receiver"),
+)
+'''
+_TWO_DISTANCES = f"""\
+{_EDITOR}about: Two senders, 10 and 40 ms away, share 20 Mbit/s behind a router.
+hosts: [near, far, receiver]
+routers: [router]
+links:
+  near-access: {{{{ends: [near, router], rate: 1 Gbit/s, delay: 9 ms}}}}
+  far-access: {{{{ends: [far, router], rate: 1 Gbit/s, delay: 39 ms}}}}
+  bottleneck:
+    ends: [router, receiver]
+    rate: 20 Mbit/s
+    delay: 1 ms
+    forward: {{{{queue: {{{{kind: pfifo, limit: 100}}}}}}}}
+"""
+STUDY = "study"
 TEMPLATES: Mapping[str, Template] = {
     "transfer": Template(_TRANSFER, _GIGABIT),
     "flows": Template(_FLOWS, _BOTTLENECK),
     "program": Template(_PROGRAM, _DELAY, {"_{claim}-ask.py": _ASK, "_{claim}-answer.py": _ANSWER}),
     "queue": Template(_QUEUE, _UPLINK),
     "change": Template(_CHANGE, _SLOWING),
+    STUDY: Template(_STUDY, _TWO_DISTANCES),
 }

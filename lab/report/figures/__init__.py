@@ -17,6 +17,7 @@ from lab.report.figures.overtime import goodput, io_graph, windows
 from lab.report.figures.ratios import kernel_counts, ratios
 from lab.report.figures.roundtrips import rtt_samples, rtt_sources
 from lab.report.figures.sequence import sequence
+from lab.report.figures.spread import spread
 from lab.report.figures.transfers import segment_sizes, times_by_delay, transfer_times
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "rtt_sources",
     "segment_sizes",
     "sequence",
+    "spread",
     "sweep",
     "times_by_delay",
     "transfer_times",
