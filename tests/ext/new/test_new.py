@@ -66,7 +66,7 @@ def test_a_template_that_there_is_not_is_refused(type_in: Type, tmp_path: Path) 
     done = type_in("lab new mine/one --template poem")
     assert (done.returncode, done.stderr) == (
         2,
-        "lab: --template poem is unknown; use transfer, flows, program, queue, change\n",
+        "lab: --template poem is unknown; use transfer, flows, program, queue, change, study\n",
     )
     assert not list(tmp_path.iterdir())
 
