@@ -6,7 +6,7 @@ PY := .venv/bin/python
 WORKERS := -n auto --dist loadfile
 BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench growth fidelity holdout classroom lock site dist notebooks reference man clean
+.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench growth fidelity holdout classroom lock site dist notebooks reference man sysctls clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -126,6 +126,9 @@ reference: setup ## write docs/reference.md, from the code as it is
 
 man: setup ## write the manual page, from the commands as they are
 	@$(PY) -m tools.manual >docs/lab.1
+
+sysctls: kernel ## write the list of the default kernel's sysctls, from a guest
+	@mkdir -p build && LAB=$(LAB) tools/sysctls >build/sysctls.txt && mv build/sysctls.txt lab/spec/sysctls.txt
 
 clean: ## remove .venv, report and caches; keep results and kernels
 	@rm -rf .venv build dist site $(REPORT) .mypy_cache .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -41,6 +41,7 @@ class _Result(msgspec.Struct, frozen=True):
 
 
 _EXCEPTION = re.compile(r"^(?:\w+\.)*\w*(?:Error|Exception|Exit)\b.*", re.MULTILINE)
+_NO_SYSCTL = re.compile(r"sysctl (\S+) = .*: No such file or directory")
 RESULT, LONGEST = "result.json", 1 << 20  # the file with a trial's report, and its most bytes
 KEPT = "failed"  # the folder below the store that keeps the consoles of failed trials
 ready(Network, _Result)  # a run has several threads
@@ -101,7 +102,7 @@ def run(
             reason = _last_exception(ended.console)
             raise TrialFailed(f"the trial ended with status {ended.status} and no result{reason}", 1)
         if result.error:
-            raise TrialFailed(result.error, result.exit_code)
+            raise TrialFailed(_of_kernel(result.error, kernel.name), result.exit_code)
         if trial.clock == "real":
             _add_looks(stage.out / outputs.FIDELITY, None if trial.on == "host" else ended.looks)
         host = {
@@ -137,6 +138,12 @@ def _result(folder: Path) -> _Result | None:
     if not result.error and result.environment is None:
         raise TrialFailed("the trial's result is invalid: it has neither an environment nor an error", 1)
     return result
+
+
+def _of_kernel(error: str, kernel: str) -> str:
+    """Return the guest's error. If the kernel lacks a sysctl, name the kernel."""
+    match = _NO_SYSCTL.fullmatch(error)
+    return f"kernel {kernel} has no sysctl {match[1]}; leave it out, or run on another kernel" if match else error
 
 
 def _last_exception(console: Path) -> str:

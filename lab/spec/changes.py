@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -30,6 +30,12 @@ class Changes(Declared):
     sysctls: Mapping[str, int | str] = field(default_factory=dict)
     # {host or router: {"sysctls": {...}, "offloads": {...}, ...}}
     hosts: Mapping[str, Fields] = field(default_factory=dict)
+
+    def sysctls_of_hosts(self) -> Iterator[str]:
+        """Yield the names of the sysctls that change on single hosts."""
+        for fields in self.hosts.values():
+            own = fields.get("sysctls")
+            yield from own if isinstance(own, Mapping) else ()
 
     def apply(self, data: Fields) -> dict[str, Any]:
         """Return the topology data with these changes. `data` must have mappings even where a file may list names.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from lab.guest.task import Traffic
-from lab.spec import chance, history, names, python, variant
+from lab.spec import chance, history, names, python, sysctls, variant
 from lab.spec.arms import Arm, FigureSpec, Metric, Point
 from lab.spec.case import Case
 from lab.spec.errors import Problem, SpecError, display
@@ -84,6 +84,7 @@ class LoadedExperiment:
         wrong = names.mistakes_in_path(self.topology.network, self.experiment.path)
         line = python.line_of(self.path, ("Experiment", "Study"), "path")
         problems = [Problem(display(self.path), line, message) for message in wrong]
+        problems += self._unknown_sysctls()
         for arm in self.experiment.arms:
             for point in self.experiment.points:
                 try:
@@ -93,6 +94,19 @@ class LoadedExperiment:
         if problems:
             raise SpecError(problems)
         return tuple(cases)
+
+    def _unknown_sysctls(self) -> Iterator[Problem]:
+        """Yield the sysctls in the file that the default kernel does not have, unless a kernel of the file may."""
+        experiment = self.experiment
+        kernels = [kernel for kernel in (experiment.kernel, *(arm.kernel for arm in experiment.arms)) if kernel]
+        if any(kernel.patches or kernel.tree or kernel.config for kernel in kernels):
+            return
+        interfaces = [end.name for link in self.topology.network.links for end in link.ends]
+        found: dict[str, None] = {}
+        for changes in (experiment, *experiment.arms, *filter(None, experiment.points)):
+            found |= dict.fromkeys([*changes.sysctls, *changes.sysctls_of_hosts()])
+        for name, message in sysctls.mistakes(found, interfaces):
+            yield Problem(display(self.path), python.line_of_text(self.path, name), message)
 
     def problem(self, case: Case, message: str) -> Problem:
         """Return a problem with a case, at the line that declares the case."""

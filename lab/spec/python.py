@@ -59,6 +59,12 @@ def line_of(path: Path, names: Collection[str], keyword: str) -> int:
     return next(iter([*given, *(node.lineno for node in called)]), 1)
 
 
+def line_of_text(path: Path, text: str) -> int:
+    """Return the line number of the first literal that is `text`, else 1."""
+    nodes = (node for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Constant))
+    return min((node.lineno for node in nodes if node.value == text), default=1)
+
+
 class _Call:
     """Holds the outermost call that begins on a line of the file, with the line of each keyword."""
 

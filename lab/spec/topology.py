@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lab.guest.network import Network
-from lab.spec import document, resolve, wiring
+from lab.spec import document, resolve, sysctls, wiring
 from lab.spec.changes import Changes, UnknownName
 from lab.spec.document import Document, Place
 from lab.spec.errors import Problem, SpecError
@@ -70,7 +70,10 @@ def checked(read: Document) -> Topology:
     name = read.path.stem
     try:
         part = _validate(read.data, read.path)
-        return Topology(name, part.about, read.path, resolve.network(name, part), part, read)
+        network = resolve.network(name, part)
+        if wrong := list(_unknown_sysctls(part, network)):
+            raise Mistakes(wrong)
+        return Topology(name, part.about, read.path, network, part, read)
     except Mistakes as error:
         raise SpecError(read.problem(place, _at(place, message)) for place, message in error.found) from None
 
@@ -88,6 +91,18 @@ def _validate(data: Mapping[str, Any], path: Path) -> TopologyPart:
     if mistakes:
         raise Mistakes(mistakes)
     return part
+
+
+def _unknown_sysctls(part: TopologyPart, network: Network) -> Iterator[tuple[Place, str]]:
+    """Yield the sysctls that the default kernel does not have. A patched kernel's own sysctl belongs in the experiment
+    that declares the kernel.
+    """
+    interfaces = [end.name for link in network.links for end in link.ends]
+    found: list[tuple[Place, Iterable[str]]] = [(("sysctls",), part.sysctls)]
+    found += [(("hosts", name, "sysctls"), node.sysctls) for name, node in part.hosts.items()]
+    found += [(("routers", name, "sysctls"), node.sysctls) for name, node in part.routers.items()]
+    for place, names in found:
+        yield from (((*place, name), message) for name, message in sysctls.mistakes(names, interfaces))
 
 
 def _at(place: Place, message: str) -> str:

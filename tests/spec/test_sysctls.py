@@ -1,0 +1,117 @@
+"""A typo in a sysctl's name is a mistake with its line, and the list of names is the default kernel's."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab.runner import guest
+from lab.spec import find, sysctls, topology
+from lab.spec.baseline import HOST, IPV4_ONLY, ROUTER
+from lab.spec.errors import SpecError
+
+ROOT = Path(__file__).parents[2]
+LINK = "links: {wire: {ends: [a, b]}}"
+EXPERIMENT = '''"""It does."""
+
+from lab import Arm, Bulk, Duration, Experiment, Reported, Variant, Within, metric
+
+EXPERIMENT = Experiment(
+    topology="two-hosts",
+    workload=Bulk(duration=Duration.of("1 s")),
+    metric=metric.bulk_goodput(),
+    arms=(
+        Arm("plain", Reported("1 Mbit/s", "1 Mbit/s")),
+        Arm(
+            "one",
+            Reported("1 Mbit/s", "1 Mbit/s"),
+            VARIED
+            hosts={"sender": {"sysctls": {"NAME": 1}}},
+        ),
+    ),
+    tolerance=Within(0.5, because="so"),
+)
+'''
+
+
+def _messages(text: str) -> list[str]:
+    with pytest.raises(SpecError) as caught:
+        topology.parse(text, Path("x.yaml"))
+    return [f"{problem.line}: {problem.message}" for problem in caught.value.problems]
+
+
+@pytest.mark.parametrize(
+    ("where", "line"),
+    [
+        ("hosts: [a, b]\nsysctls:\n  NAME: 1", 4),
+        ("hosts:\n  a:\n    sysctls:\n      NAME: 1\n  b:", 5),
+        ("hosts: [a, b]\nrouters:\n  c:\n    sysctls: {NAME: 1}", 5),
+    ],
+)
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("net.ipv4.tcp_smack", "unknown sysctl 'net.ipv4.tcp_smack', did you mean 'net.ipv4.tcp_sack'?"),
+        ("net/ipv4/tcp_sack", None),
+        ("net.ipv4/tcp_sack", "unknown sysctl 'net.ipv4/tcp_sack', did you mean 'net.ipv4.tcp_sack'?"),
+        (
+            "net.ipv6.conf.eth0.acept_dad",
+            "unknown sysctl 'net.ipv6.conf.eth0.acept_dad', did you mean 'net.ipv6.conf.eth0.accept_dad'?",
+        ),
+        (
+            "net.ipv6.conf.etho.accept_dad",
+            "sysctl 'net.ipv6.conf.etho.accept_dad': unknown interface 'etho', did you mean 'eth",
+        ),
+        ("net.q", "unknown sysctl 'net.q'; `lab shell two-hosts -c 'find /proc/sys/net'` lists them"),
+    ],
+)
+def test_a_topologys_unknown_sysctl_is_a_mistake_at_its_line(
+    where: str, line: int, name: str, message: str | None
+) -> None:
+    ends = LINK if "routers" not in where else "links: {wire: {ends: [a, c]}, more: {ends: [c, b]}}"
+    (found,) = _messages(f"about: a\n{where.replace('NAME', name)}\n{ends}\n")
+    assert found.startswith(f"{line}: ")
+    assert (message or "its name starts with 'net.'") in found
+
+
+def test_an_experiments_unknown_sysctl_is_one_mistake_at_the_line_that_names_it(tmp_path: Path) -> None:
+    file = tmp_path / "experiments" / "mine" / "one.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(EXPERIMENT.replace("VARIED", "").replace("NAME", "net.ipv4.tcp_smack"))
+    (problem,) = find.check([file])
+    assert problem.line == 15
+    assert problem.message == "unknown sysctl 'net.ipv4.tcp_smack', did you mean 'net.ipv4.tcp_sack'?"
+
+
+@pytest.mark.parametrize(
+    "varied", ['kernel=Variant(config=("more.config",)),', 'kernel=Variant(patches=("more.patch",)),']
+)
+def test_a_kernel_of_the_experiments_own_may_have_sysctls_of_its_own(tmp_path: Path, varied: str) -> None:
+    file = tmp_path / "experiments" / "mine" / "one.py"
+    file.parent.mkdir(parents=True)
+    for name in ("more.config", "more.patch"):
+        (file.parent / name).write_text("")
+    file.write_text(EXPERIMENT.replace("VARIED", varied).replace("NAME", "net.ipv4.tcp_smack"))
+    assert find.check([file]) == []
+
+
+def test_the_lab_sets_only_sysctls_that_it_knows() -> None:
+    assert not list(sysctls.mistakes([*HOST, *ROUTER, *IPV4_ONLY], ()))
+
+
+def test_a_run_on_a_kernel_without_the_sysctl_names_the_kernel() -> None:
+    said = guest._of_kernel("sysctl net.ipv4.tcp_pingpong_thresh = 1: No such file or directory", "6.1")
+    assert said == "kernel 6.1 has no sysctl net.ipv4.tcp_pingpong_thresh; leave it out, or run on another kernel"
+    refused = "sysctl net.ipv4.tcp_ecn = 99: Invalid argument"
+    assert guest._of_kernel(refused, "6.1") == refused
+
+
+@pytest.mark.guest
+def test_a_guest_of_the_default_kernel_has_exactly_the_listed_sysctls() -> None:
+    lab = Path(sys.executable).with_name("lab")
+    listed = subprocess.run(
+        [ROOT / "tools" / "sysctls"], env={**os.environ, "LAB": str(lab)}, capture_output=True, text=True, check=True
+    )
+    assert listed.stdout == sysctls.LIST.read_text()
