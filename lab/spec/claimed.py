@@ -6,13 +6,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from lab.guest.typed import Declared
+from lab.spec.quoted import contradiction
 from lab.spec.tolerance import Figure
 from lab.units import Value
 
 
 @dataclass(frozen=True)
 class Reported(Declared):
-    """Holds a figure that the article prints, with the words around it, so that a reader can find the passage."""
+    """Holds a figure that the article prints, with the words around it, so that a reader can find the passage.
+
+    Raises ValueError if the words have quantities of the figure's dimension, such as rates, and none is the figure.
+    """
 
     figure: Figure
     quote: str
@@ -24,6 +28,8 @@ class Reported(Declared):
         super().__post_init__()
         Value.of(self.figure)
         _said(self.quote, "a reported figure needs the words that report it: Reported(figure, '...')")
+        if wrong := contradiction(self.value, self.quote):
+            raise ValueError(wrong)
 
     @property
     def value(self) -> Value:
