@@ -41,6 +41,7 @@ EXPERIMENT = {"metric", "model", "ext"}
 # Of a room, what another may import: cases as they are judged, for instance, but nothing that loads or resolves them.
 CASES = (
     "lab.spec.case",
+    "lab.spec.errors",
     "lab.spec.loaded",
     "lab.spec.metric",
     "lab.spec.prediction",

@@ -64,7 +64,7 @@ def test_nothing_of_the_checkout_is_on_the_path(python: Path, tmp_path: Path) ->
 
 def test_it_has_every_claim_topology_and_notebook(lab: Type, wheel: Path) -> None:
     there = json.loads(lab("list", "--json").stdout)
-    here = listing.everything()
+    here, _ = listing.everything()
     assert {key: there[key] for key in ("articles", "claims", "topologies")} == {
         key: here[key] for key in ("articles", "claims", "topologies")
     }

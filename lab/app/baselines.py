@@ -12,6 +12,7 @@ from lab.errors import InputError
 from lab.machine.kernel import Kernel
 from lab.record.record import Record
 from lab.record.store import Store
+from lab.spec.errors import instead
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict.judged import JudgedClaim, judge_stored
 
@@ -56,8 +57,9 @@ def judged(experiments: Sequence[LoadedExperiment], name: str, results: Path) ->
     folder = folder_of(results, name)
     if not folder.is_dir():
         known = sorted(other.name for other in folder.parent.glob("*")) if folder.parent.is_dir() else []
-        there = f"use one of {', '.join(known)}" if known else "`lab kernel baseline` saves one"
-        raise InputError(f"no baseline '{name}' in {results}: {there}")
+        raise InputError(
+            f"no baseline '{name}' in {results}{instead(name, known) or '; `lab kernel baseline` saves one'}"
+        )
     store = Store(folder)
     return judge_stored(experiments, store, store.predictions)
 
@@ -65,7 +67,7 @@ def judged(experiments: Sequence[LoadedExperiment], name: str, results: Path) ->
 def folder_of(results: Path, name: str) -> Path:
     """Return the folder of the baseline `name`, which need not exist. Raises InputError for an unsuitable name."""
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", name):
-        raise InputError(f"'{name}' is not a name for a baseline: use up to 100 letters, digits, '.', '-' and '_'")
+        raise InputError(f"'{name}' is not a name for a baseline; use up to 100 letters, digits, '.', '-' and '_'")
     return results / BASELINES / name
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
 from lab.errors import InputError
+from lab.spec.errors import instead, no_file
 
 if TYPE_CHECKING:
     from lab.machine.kernel import Budget
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from lab.runner.plan import Settings
 
 Folder = Path | str | None
-USUAL = Path("results")  # the default store, in the current directory
+USUAL = "results"  # the default store, in the project
 _R = TypeVar("_R")
 
 
@@ -56,7 +57,10 @@ class StoreOptions:
         int | None,
         OptionText("The number of virtual-time trials that run in parallel. Default: one per core.", "N", least=1),
     ] = None
-    results: Annotated[Folder, OptionText("The store: a folder of records.", "DIR", shape=Path)] = None
+    results: Annotated[
+        Folder,
+        OptionText("The store: a folder of records. Default: results/ in the project.", "DIR", shape=Path | None),
+    ] = None
 
     def __post_init__(self) -> None:
         writing_to(self.results)
@@ -212,28 +216,47 @@ def writing_to(results: Folder) -> Path:
 
     Raises InputError if the path is a file, or is below a file.
     """
-    from lab.report.notebooks import RESULTS
-
-    path = Path(results or os.environ.get(RESULTS) or USUAL)
+    path = _named(results) or usual()
     there = next(each for each in (path, *path.absolute().parents) if each.exists())
     if not there.is_dir():
-        raise InputError(f"{path} cannot be a store of records: {there} is a file")
+        raise InputError(f"{path} cannot be a store of records, because {there} is a file; name a folder")
     return path
 
 
 def reading_from(results: Folder) -> Path:
-    """Return the store to read. Default: the store in the current directory, else the project's store.
+    """Return the store to read.
 
-    The default store, results/, need not exist yet. Raises InputError if a named store does not exist.
+    The default store need not exist yet. Raises InputError if a named store does not exist.
     """
-    from lab.report.notebooks import RESULTS
+    given, default = _named(results), usual()
+    if given is None:
+        return default
+    return given if given.resolve() == default.resolve() else existing(given)
+
+
+def existing(store: Path) -> Path:
+    """Return the store, a folder. Raises InputError if there is no such folder."""
+    if store.is_file():
+        raise InputError(f"{store} is a file, not a store of records; give a folder that `lab run` wrote")
+    if not store.is_dir():
+        raise InputError(f"{no_file(store)}; give a folder that `lab run` wrote, such as {usual()}")
+    return store
+
+
+def usual() -> Path:
+    """Return the default store: results/ in the project."""
     from lab.spec import shipped
 
+    project = shipped.project()
+    return Path(USUAL) if project == Path.cwd() else project / USUAL
+
+
+def _named(results: Folder) -> Path | None:
+    """Return the store that the user named in the command or in the environment."""
+    from lab.report.notebooks import RESULTS
+
     given = results or os.environ.get(RESULTS)
-    if given and Path(given).resolve() != USUAL.resolve() and not Path(given).is_dir():
-        raise InputError(f"{given} is not a store of records")
-    likely = [Path(given)] if given else [root / USUAL for root in shipped.roots()]
-    return next((path for path in likely if path.exists()), likely[0])
+    return Path(given) if given else None
 
 
 def store_of(results: Folder) -> Store:
@@ -257,5 +280,5 @@ def on_kernel(records: Iterable[Record], kernel: str | None) -> tuple[Record, ..
                 return found
             known[names[0]] = None
     if kernel is not None:
-        raise InputError(f"no record is on a kernel '{kernel}', only on {', '.join(sorted(known)) or 'none'}")
+        raise InputError(f"no record is on a kernel '{kernel}'{instead(kernel, sorted(known))}")
     return found

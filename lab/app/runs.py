@@ -29,7 +29,7 @@ def run(
 
     A trial whose record is already in the store does not run again. The options correspond to the options of `lab run`;
     `bundle` is the bundle file of --from, which holds the kernel and userland to use. Records go to the store `results`
-    (default: LAB_RESULTS, else results/ in the current directory). The shared `store` (a URL or a folder) provides
+    (default: LAB_RESULTS, else results/ in the project). The shared `store` (a URL or a folder) provides
     existing records, and the `cluster` runs the remaining trials. `cluster` takes the values of `lab run --cluster`, or
     your own Dask `Client`, which stays open. `build` builds missing kernels: first the plain kernel, then variants
     while other claims run. Real-time trials run after all builds. `judged` is called with each claim that had a trial

@@ -11,10 +11,12 @@ from lab.app.answers import as_claims
 from lab.app.extension import hook
 from lab.app.options import Folder, on_kernel, reading_from, store_of
 from lab.errors import InputError
+from lab.spec.errors import Problem, SpecError
 
 if TYPE_CHECKING:
     from lab import metric
     from lab.app.verification import Verification
+    from lab.record.record import Record
     from lab.report.article import Article
     from lab.report.claim import Claim
     from lab.report.claims import Claims
@@ -26,7 +28,7 @@ def load(*claims: str | Path, kernel: str | None = None, clock: str | None = Non
 
     If there are records on several kernels, the function uses those on `kernel` (name, version or id; default: the
     newest). If there are records of both clocks, it uses those of `clock` (default: virtual). The default store is
-    LAB_RESULTS, else results/ in the current directory or in the project. Raises InputError if a claim, the kernel, the
+    LAB_RESULTS, else results/ in the project. Raises InputError if a claim, the kernel, the
     clock or the store is unknown, and SpecError for mistakes in a claim's files.
     """
     from lab.guest.clock import clock_of
@@ -68,15 +70,38 @@ def follow(*claims: str | Path, results: Folder = None) -> Claims:
 
     Raises the errors of `load`, and RecordError or CaptureError for a damaged record.
     """
+    found, problems = follow_readable(*claims, results=results)
+    if problems:
+        raise SpecError(problems)
+    return found
+
+
+def follow_readable(*claims: str | Path, results: Folder = None) -> tuple[Claims, tuple[Problem, ...]]:
+    """Return `follow(*claims)` without the claims whose files have mistakes, and these mistakes.
+
+    Raises InputError for an unknown claim, and RecordError or CaptureError for a damaged record.
+    """
     from lab.comparison import lineage
     from lab.comparison.strip import strip
     from lab.spec import find
     from lab.verdict.judged import judge_stored
 
     store = store_of(results)
-    judged = judge_stored(find.find(map(str, claims)), store, store.predictions)
+    loaded, problems = find.readable(map(str, claims))
+    judged = judge_stored(loaded, store, store.predictions)
     found = lineage.follow(judged, store, store.predictions)
-    return as_claims(judged, strips={name: strip(each) for name, each in found.items()})
+    return as_claims(judged, strips={name: strip(each) for name, each in found.items()}), problems
+
+
+def runs(name: str, results: Folder = None) -> tuple[Record, ...]:
+    """Return the record of a trial's address (its first digits), or the records of a run that belongs to no experiment.
+
+    An experiment's claim or article has no runs here: `follow` judges it.
+    """
+    from lab.app import recorded
+    from lab.spec import find
+
+    return () if find.is_known(name) else recorded.named(name, store_of(results))
 
 
 def article(name: str, results: Folder = None) -> Article:
@@ -115,19 +140,27 @@ def verify(
     budget: float = 900.0,
     sample: float = 1.0,
     trust: bool = False,
+    only: str | None = None,
 ) -> Verification:
     """Rerun the recorded trials of a store or a bundle file on this machine, and return the bytes that differ.
 
-    `sample` is the share of trials to run, chosen at random on each call. Every record is rehashed, regardless of the
-    sample. With `trust`, C sources in records are compiled even if this machine cannot confine the compiler. Raises
-    InputError if there is no record, MachineError if the machine cannot run any trial, and BundleError for a file that
-    is not a bundle or is damaged.
+    `only` names a claim, an article, a run such as mininet/NAME, or the first digits of a trial's address; default: all
+    records. `sample` is the share of these trials to run, chosen at random on each call. Each of their records is
+    rehashed, regardless of the sample. With `trust`, C sources in records are compiled even if this machine cannot
+    confine the compiler. Raises InputError if there is no such record, MachineError if the machine cannot run any
+    trial, and BundleError for a file that is not a bundle or is damaged.
     """
     from lab.app import verification
     from lab.machine.kernel import Budget
+    from lab.spec import find
 
     limits = Budget(wall=budget)
     if results and Path(results).is_file():
         with hook("records", str(results))(Path(results)) as (found, records):
-            return verification.verify(records, jobs, limits, sample, found.kernels, trust)
-    return verification.verify(reading_from(results), jobs, limits, sample, trust=trust)
+            return verification.verify(records, jobs, limits, sample, found.kernels, trust, only)
+    if results and not Path(results).exists() and find.is_known(str(results)):
+        raise InputError(
+            f"{results} is a claim, and `lab verify` takes a store or a bundle file; `lab verify --only {results}` "
+            "reruns the claim's trials"
+        )
+    return verification.verify(reading_from(results), jobs, limits, sample, trust=trust, only=only)

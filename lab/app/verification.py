@@ -9,6 +9,7 @@ from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
+from lab.app.recorded import claim_of, named
 from lab.comparison.identity import first_difference
 from lab.errors import InputError, LabError, MachineError
 from lab.machine.kernel import Budget, GuestTimeout, Kernel
@@ -16,6 +17,7 @@ from lab.record.record import Record, RecordError
 from lab.record.store import Store
 from lab.runner.progress import name, shown
 from lab.runner.repeat import other_tools, repeat, repeatable
+from lab.spec.errors import suggestion
 
 
 @dataclass(frozen=True)
@@ -63,18 +65,27 @@ def verify(
     sample: float = 1.0,
     kernels: Sequence[Kernel] = (),
     trust: bool = False,
+    only: str | None = None,
 ) -> Verification:
     """Rerun trials of the store, and return the outcomes. The trials use a scratch store, which is removed afterwards.
 
-    `sample` is the share of repeatable trials to run; at least one trial runs. The choice is random, so that the author
-    of the records cannot predict it. `kernels` override the kernels installed here. With `trust`, C sources are
-    compiled even if the machine cannot confine the compiler. Raises InputError if there is no record, and MachineError
-    if the machine cannot run any trial.
+    `only` names a claim, an article, a run, or the first digits of an address. `sample` is the share of repeatable
+    trials to run; at least one trial runs. The choice is random, so that the author of the records cannot predict it.
+    `kernels` override the kernels installed here. With `trust`, C sources are compiled even if the machine cannot
+    confine the compiler. Raises InputError if there is no such record, and MachineError if the machine cannot run any
+    trial.
     """
     store = Store(results)
     records = tuple(store)
     if not records:
-        raise InputError(f"{results} holds no records")
+        raise InputError(f"{results} holds no records; `lab run` makes them")
+    if only is not None:
+        found = named(only, records)
+        if not found:
+            known = dict.fromkeys(filter(None, map(claim_of, records)))
+            hint = suggestion(only, known) or "; name a claim, an article, a run or an address"
+            raise InputError(f"no record in {results} is of '{only}'{hint}")
+        records = found
     with store.held():
         return Verification(tuple(_checked(records, store, jobs, budget, sample, kernels, trust)))
 

@@ -7,6 +7,7 @@ import gc
 import io
 import json
 import os
+import re
 import sys
 from typing import Any, TypeGuard
 
@@ -115,7 +116,8 @@ def _misused(error: Any) -> int:
         print(message, file=sys.stderr)
     else:
         of = context.command_path if context else "lab"
-        wrong, guess, known = " ".join(message.split()).rstrip(".").partition(". Did you mean")
+        said = re.sub(r" \(Possible options: (.*)\)", r". Did you mean one of \1?", " ".join(message.split()))
+        wrong, guess, known = said.rstrip(".").partition(". Did you mean")
         hint = f"did you mean{known}" if guess else f"`{of} --help` shows what it takes"
         _report(InputError(f"{wrong[:1].lower()}{wrong[1:]}; {hint}"))
     return int(error.exit_code)
@@ -138,7 +140,6 @@ def _installs(module: str) -> str:
     """Return the command that installs a dependency of the lab. Return "" for other packages, or if pip did not install
     the lab.
     """
-    import re
     from importlib.metadata import PackageNotFoundError, requires
 
     wanted = re.compile(rf"{module.replace('_', '-')}\b[^;]*(?:;.*extra == .(\w+).)?")
@@ -163,8 +164,7 @@ def _report(error: LabError) -> None:
     from lab.spec.errors import SpecError
 
     if "--json" in sys.argv:
-        problems = error.problems if isinstance(error, SpecError) else ()
-        plain = [{"file": each.file, "line": each.line, "message": each.message} for each in problems]
+        plain = [each.plain() for each in error.problems] if isinstance(error, SpecError) else []
         print(json.dumps({"errors": plain or [{"file": None, "line": None, "message": str(error)}]}, indent=1))
     elif isinstance(error, SpecError):
         for problem in error.problems:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,22 +16,30 @@ from lab.errors import InputError
 from lab.machine.kernel import installed_kernels
 from lab.report.wording import plural
 from lab.spec import find, shipped
-from lab.spec.errors import suggestion
+from lab.spec.errors import Problem, SpecError, suggestion
 
 
-def everything() -> dict[str, Any]:
-    """Return the output of `lab list --json`. Raises SpecError for mistakes in an experiment or topology."""
-    loaded = find.find(find.experiments())
+def everything() -> tuple[dict[str, Any], tuple[Problem, ...]]:
+    """Return the output of `lab list --json`, and the mistakes in experiments and topologies that cannot be listed."""
+    loaded, problems = find.readable(find.experiments())
+    wrong = set(problems)
     articles = {each.article.name: each.article for each in loaded}
-    return {
+    topologies = []
+    for name in find.topologies():
+        try:
+            topologies.append({"topology": name, "about": find.topology(name).about})
+        except SpecError as error:
+            wrong.update(error.problems)
+    plain = {
         "articles": [
             {"article": each.name, "title": each.title, "author": each.author, "date": each.date, "url": each.url}
             for each in articles.values()
         ],
         "claims": [{"claim": each.id, "text": each.claim, "topology": each.topology.name} for each in loaded],
-        "topologies": [{"topology": name, "about": find.topology(name).about} for name in find.topologies()],
+        "topologies": topologies,
         "kernels": kernels(),
     }
+    return plain, tuple(sorted(wrong))
 
 
 def matching(plain: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
@@ -41,7 +50,8 @@ def matching(plain: dict[str, Any], words: Sequence[str]) -> dict[str, Any]:
     of_pack = {article: name for name, folder in shipped.packs().items() for article in _articles(folder)}
     found = {key: [row for row in rows if _has(row, words, of_pack)] for key, rows in plain.items()}
     if not any(found.values()):
-        guess = suggestion(words[0], [row["article"] for row in plain["articles"]])
+        absent = next((word for word in words if not any(_has(row, [word], of_pack) for row in _rows(plain))), words[0])
+        guess = suggestion(absent.casefold(), _words(plain))
         raise InputError(f"nothing matches '{' '.join(words)}'{guess or '; `lab list` shows all articles'}")
     return found
 
@@ -111,6 +121,18 @@ def render_kernels(plain: Sequence[dict[str, Any]]) -> RenderableType:
     if not plain:
         table.add_row("none", "`lab kernel build` builds one")
     return table
+
+
+def _rows(plain: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    return (row for rows in plain.values() for row in rows)
+
+
+def _words(plain: dict[str, Any]) -> Iterator[str]:
+    """Yield the names of all entries and packs, and then the words in them and in their texts."""
+    names = [str(row[key]) for key in ("article", "claim", "topology", "name") for row in _rows(plain) if key in row]
+    yield from dict.fromkeys([*names, *shipped.packs()])
+    for text in (str(value) for row in _rows(plain) for value in row.values()):
+        yield from re.findall(r"\w+", text.casefold())
 
 
 def _has(row: dict[str, Any], words: Sequence[str], of_pack: Mapping[str, str]) -> bool:

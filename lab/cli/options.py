@@ -10,10 +10,8 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from lab.app.options import USUAL, OptionText, RunOptions, spread
+from lab.app.options import OptionText, RunOptions, spread
 from lab.cli import completion
-
-STORE = USUAL
 
 
 def with_options(
@@ -30,10 +28,9 @@ def with_options(
 
 def _parameter(each: Field[Any], hint: Any) -> Parameter:
     plain, option = get_args(hint)
-    default = STORE if each.name == "results" else each.default
     shape: Any = option.shape or plain
     annotation = Annotated[shape, _shown(each.name, option)]
-    return Parameter(each.name, Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+    return Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=annotation)
 
 
 def _shown(name: str, option: OptionText) -> Any:
@@ -51,7 +48,7 @@ def _of_a_run(name: str) -> Any:
     return _shown(name, get_args(get_type_hints(RunOptions, include_extras=True)[name])[1])
 
 
-Results = Annotated[Path, _of_a_run("results")]
+Results = Annotated[Path | None, _of_a_run("results")]
 KernelName = Annotated[str | None, _of_a_run("kernel")]
 On = Annotated[str, _of_a_run("on")]
 UserlandName = Annotated[str, _of_a_run("userland")]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from lab.base import terminal
+from lab.errors import InputError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from lab.spec.errors import Problem
 
 Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON document.")]
 
@@ -26,6 +29,20 @@ def answer(plain: Any, shown: Callable[[], RenderableType], as_json: bool) -> No
         terminal.write(found)  # not wrapped, because a program may read a file's name from it
     else:
         show(found)
+
+
+def answer_beside(
+    plain: dict[str, Any], shown: Callable[[], RenderableType], problems: Sequence[Problem], as_json: bool
+) -> None:
+    """Print a command's result, and then the mistakes in the files that the result leaves out.
+
+    In JSON, the mistakes are `errors` of the result. With a mistake, the command ends with exit code 2.
+    """
+    answer({**plain, "errors": [each.plain() for each in problems]} if problems else plain, shown, as_json)
+    if problems:
+        for each in problems if not as_json else ():
+            say(f"lab: {each}")
+        raise typer.Exit(InputError.exit_code)
 
 
 def emit(plain: Any) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -11,6 +10,7 @@ from rich.padding import Padding
 from rich.text import Text
 
 from lab.app import stored
+from lab.app.options import Folder
 from lab.cli.viewer import show_packets
 from lab.report import bars, text
 
@@ -29,10 +29,15 @@ def _parts(claims: Claims) -> Iterator[RenderableType]:
     if len(claims) > 1 and article.headline:
         yield Text(article.headline, style="bold")
         yield Padding(text.marked(article.answer), (0, 0, 1, 0))
-    for number, claim in enumerate(claims):
+    ran = [claim for claim in claims if claim.records or len(claims) == 1]
+    for number, claim in enumerate(ran):
         if number:
             yield Text("")
         yield from _claim(claim)
+    if len(ran) < len(claims):
+        yield Text("")
+        yield Text.assemble(("Not run", "bold"), f" (`lab run {article.name}` runs them)")
+        yield from (Text(f"  {claim.id}") for claim in claims if claim not in ran)
 
 
 def _claim(claim: Claim) -> Iterator[RenderableType]:
@@ -53,7 +58,7 @@ def _why(claim: Claim) -> Text:
     return Text.assemble(("Why: ", "bold"), said)
 
 
-def packets(claim: str, arm: str | None, results: Path) -> int:
+def packets(claim: str, arm: str | None, results: Folder) -> int:
     """Show an arm's capture (default: the first arm with a capture), and return the viewer's exit status.
 
     Raises InputError if no trial of the arm left a capture, and MachineError if no program can show the capture.

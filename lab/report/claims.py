@@ -13,6 +13,7 @@ from lab.report.claim import Claim
 from lab.report.html import Html
 from lab.report.summary import summary
 from lab.report.wording import listed
+from lab.spec.errors import instead
 from lab.verdict import Kind, Result
 
 __all__ = ["Claims"]
@@ -45,10 +46,9 @@ class Claims:
             return self.claims[name]
         found = [claim for claim in self if claim.id == name] or [claim for claim in self if claim.name == name]
         if len(found) != 1:
-            known = listed(claim.id for claim in found or self)
-            raise InputError(
-                f"{'several claims are' if found else 'no claim is'} called '{name}' here; the claims are {known}"
-            )
+            if found:
+                raise InputError(f"several claims are called '{name}' here; use {listed(claim.id for claim in found)}")
+            raise InputError(f"no claim is called '{name}' here{instead(name, (claim.id for claim in self))}")
         return found[0]
 
     @property
@@ -99,7 +99,7 @@ class Claims:
             ("kernel", kernel, [claim.judged.result.kernel for claim in self if claim.judged.result.kernel]),
         ):
             if self.claims and name is not None and name not in known:
-                raise InputError(f"no {what} is called '{name}' here; known: {listed(known)}")
+                raise InputError(f"no {what} is called '{name}' here{instead(name, known)}")
         kept = [
             claim
             for claim in self

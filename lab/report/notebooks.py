@@ -32,7 +32,7 @@ class NotebookFailed(LabError):
 
 
 def found() -> dict[str, Path]:
-    """Return the index notebook and the article notebooks, by name. The current directory's notebooks take precedence.
+    """Return the index notebook and the article notebooks, by name. The project's notebooks take precedence.
 
     An article's notebook is named after the article's experiment folder in the same project. Other notebooks are
     ignored.
@@ -41,9 +41,9 @@ def found() -> dict[str, Path]:
 
 
 def bare() -> dict[str, list[str]]:
-    """Return the claims, by article, of the current directory's articles that have no notebook."""
+    """Return the claims, by article, of the project's articles that have no notebook."""
     having, claims = found(), dict[str, list[str]]()
-    for folder in entries(Path.cwd() / "experiments"):
+    for folder in entries(shipped.project() / shipped.EXPERIMENTS):
         files = [path for path in entries(folder) if path.suffix == ".py" and not path.name.startswith(("_", "."))]
         if files and folder.name not in having:
             claims[folder.name] = [path.stem for path in files]

@@ -18,10 +18,11 @@ from typing import Any
 
 from lab.errors import InputError, MachineError
 from lab.record.store import Store
-from lab.report import notebooks, page, trials, wording
+from lab.report import notebooks, page, trials
 from lab.report.evidence import source_file
 from lab.report.told import Compared
 from lab.spec import shipped
+from lab.spec.errors import instead
 
 
 @dataclass(frozen=True)
@@ -36,16 +37,16 @@ def build(results: Path, out: Path, say: Callable[[str], None], wanted: Sequence
     """Render the notebooks to `out` from the records in the store `results`, and return the pages.
 
     The function reports progress to `say`. There is a page for each article in `wanted` (default: all articles in the
-    current directory, and others with records in the store). An article in the current directory without a notebook
-    gets a default notebook, which is also written to the report's notebooks as a starting point. Pages are moved into
-    place after all of them are rendered, and other files in `out` stay. A claim without a record shows as skipped.
-    Raises NotebookFailed. Raises InputError if there are no notebooks or no articles to show, for an unknown article,
-    or if a page would replace a foreign file. Raises MachineError for a folder that cannot be written.
+    project, and others with records in the store). An article in the project without a notebook gets a default
+    notebook, which is also written to the report's notebooks as a starting point. Pages are moved into place after all
+    of them are rendered, and other files in `out` stay. A claim without a record shows as skipped. Raises
+    NotebookFailed. Raises InputError if there are no notebooks or no articles to show, for an unknown article, or if a
+    page would replace a foreign file. Raises MachineError for a folder that cannot be written.
     """
     found, bare = notebooks.found(), notebooks.bare()
     if notebooks.INDEX not in found:
         raise InputError("there is no notebooks/index.ipynb here, nor in the project")
-    articles = _shown({**found, **dict.fromkeys(bare, Path.cwd() / "notebooks")}, Store(results), wanted)
+    articles = _shown({**found, **dict.fromkeys(bare, shipped.project() / "notebooks")}, Store(results), wanted)
     for name in (*articles, notebooks.INDEX):
         _check_own(out / f"{name}.html")
     try:
@@ -102,12 +103,12 @@ def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str]) -> li
     known = {name: path for name, path in found.items() if name != notebooks.INDEX}
     for name in wanted:
         if name not in known:
-            raise InputError(f"no article is called '{name}' here: use one of {wording.listed(sorted(known))}")
-    here, run = Path.cwd() / "experiments", store.articles()
+            raise InputError(f"no article is called '{name}' here{instead(name, sorted(known))}")
+    here, run = shipped.project() / shipped.EXPERIMENTS, store.articles()
     names = wanted or [name for name in known if (here / name).is_dir() or name in run]
     if not names:
         raise InputError(f"{store.root} has no records, and there is no article here: `lab run` makes records")
-    own = {root / "notebooks" for root in shipped.roots()} | {Path.cwd() / "notebooks"}
+    own = {root / "notebooks" for root in shipped.roots()}
     return sorted({*names}, key=lambda name: (not {known[name], known[name].parent} & own, name))
 
 

@@ -13,8 +13,9 @@ from lab.guest import outputs
 from lab.model import Scenario
 from lab.record.record import TRIAL_FILE, Record
 from lab.report.traffic import DrawnTraffic, traffic_of
-from lab.report.wording import listed, typeset
+from lab.report.wording import typeset
 from lab.spec.case import Case, CaseKey
+from lab.spec.errors import instead
 from lab.units import Value
 from lab.verdict import Result, Verdict
 from lab.verdict.judged import JudgedClaim, scenario_of
@@ -126,7 +127,7 @@ class TestedClaim:
             ("point", point, [case.point for case in self.judged.cases if case.point]),
         ):
             if name is not None and name not in known:
-                raise InputError(f"{self.id} has no {what} '{name}': it has {listed(known)}")
+                raise InputError(f"{self.id} has no {what} '{name}'{instead(name, known) or '; it has none'}")
         kept = [
             (case, result)
             for case, result in zip(self.judged.cases, self.results, strict=True)

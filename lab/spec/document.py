@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
-from lab.spec.errors import Problem, SpecError, display
+from lab.spec.errors import Problem, SpecError, display, unreadable
 
 Place = tuple[str | int, ...]  # the keys and indices that lead to a part of a document
 MERGE_KEY = "tag:yaml.org,2002:merge"
@@ -46,8 +46,8 @@ def read(path: Path) -> Document:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise SpecError([Problem(display(path), 1, f"cannot be read: {reason}")]) from error
+        reason = unreadable(path, error) if isinstance(error, OSError) else "cannot be read: it is not UTF-8 text"
+        raise SpecError([Problem(display(path), 1, reason)]) from error
     return parse(text, path)
 
 

@@ -9,6 +9,9 @@ from pathlib import Path
 
 from lab.errors import InputError
 
+_MOST_MEANT = 3  # names in a suggestion
+_ALIKE = 0.75  # of the names of files, which often have the same ending
+
 
 @dataclass(frozen=True, order=True, slots=True)
 class Problem:
@@ -20,6 +23,10 @@ class Problem:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.message}"
+
+    def plain(self) -> dict[str, str | int]:
+        """Return the mistake as plain data for JSON."""
+        return {"file": self.file, "line": self.line, "message": self.message}
 
 
 class SpecError(InputError):
@@ -36,7 +43,42 @@ def display(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return ', did you mean ...?' if `known` has a word like `word`, else ''."""
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f", did you mean '{close[0]}'?" if close else ""
+def suggestion(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """Return ', did you mean ...?' if `known` has a word like `word`, else ''.
+
+    The last part of a name suffices: 'dsl' means 'mine/dsl'. `likeness` is the least share of equal letters, as in
+    difflib.
+    """
+    names = list(dict.fromkeys(known))
+    parts: dict[str, list[str]] = {}
+    for name in names:
+        parts.setdefault(name.rpartition("/")[2], []).append(name)
+    close = difflib.get_close_matches(word, [*names, *parts], n=1, cutoff=likeness)
+    if not close:
+        return ""
+    meant = [close[0]] if close[0] in names else parts[close[0]][:_MOST_MEANT]
+    return f", did you mean {' or '.join(repr(name) for name in meant)}?"
+
+
+def instead(word: str, known: Iterable[str]) -> str:
+    """Return the end of a message about an unknown word: the suggestion, else all known words; '' without any."""
+    names = list(dict.fromkeys(known))
+    return suggestion(word, names) or (f"; use {', '.join(names)}" if names else "")
+
+
+def no_file(path: Path) -> str:
+    """Return a message about a path that does not exist, with a similar name from its folder."""
+    return f"{path}: {_absent(path)}"
+
+
+def unreadable(path: Path, error: OSError) -> str:
+    """Return why a file cannot be read. If it does not exist, suggest a similar name from its folder."""
+    return f"cannot be read: {_absent(path) if isinstance(error, FileNotFoundError) else error.strerror}"
+
+
+def _absent(path: Path) -> str:
+    try:
+        beside = [entry.name for entry in path.parent.iterdir()]
+    except OSError:
+        return f"there is no folder {display(path.parent)}"
+    return f"no such file{suggestion(path.name, beside, _ALIKE)}"

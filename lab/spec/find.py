@@ -1,11 +1,10 @@
-"""Find topologies and experiments: first in the current directory, then in the lab, then in packs.
+"""Find topologies and experiments: first in the project, then in the lab, then in packs.
 
 A topology is named after its file. An experiment's id is article/claim: the names of its folder and its file.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -80,6 +79,17 @@ def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
     A selector is an id, an article, a FILE.py, a pack, or any pack folder. Each experiment appears once, in the order
     of the selectors. Raises InputError for an unknown selector, and SpecError for mistakes in files.
     """
+    loaded, problems = readable(selectors)
+    if problems:
+        raise SpecError(problems)
+    return loaded
+
+
+def readable(selectors: Iterable[str] = ()) -> tuple[tuple[LoadedExperiment, ...], tuple[Problem, ...]]:
+    """Return those experiments of `find(selectors)` that can be read, and the mistakes in the others.
+
+    Raises InputError for an unknown selector.
+    """
     known = experiments()
     articles: dict[str, list[Path]] = {}
     for claim, path in known.items():
@@ -97,8 +107,16 @@ def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
             own = {f"{path.parent.name}/{path.stem}": path for path in _experiments(folder)}
             paths += [own[claim] for claim in sorted(own, key=_natural)]
         else:
-            raise InputError(_unknown(selector, [*known, *articles, *packs]))
+            hint = suggestion(selector, [*known, *articles, *packs]) or "; `lab list` shows all of them"
+            raise InputError(f"unknown claim, article or pack '{selector}'{hint}")
     return _load_all(dict.fromkeys(paths or _found(shipped.roots()).values()))
+
+
+def is_known(name: str) -> bool:
+    """Return whether a claim, an article or a pack has this name, or the name is a file's or a pack folder's."""
+    known = experiments()
+    named = name in known or any(claim.startswith(f"{name}/") for claim in known) or name in shipped.packs()
+    return named or name.endswith(".py") or _pack(Path(name)) is not None
 
 
 def variants() -> list[ResolvedVariant]:
@@ -128,7 +146,7 @@ def check(files: Iterable[Path] = ()) -> list[Problem]:
     return sorted(problems)
 
 
-def _load_all(paths: Iterable[Path]) -> tuple[LoadedExperiment, ...]:
+def _load_all(paths: Iterable[Path]) -> tuple[tuple[LoadedExperiment, ...], tuple[Problem, ...]]:
     loaded: list[LoadedExperiment] = []
     problems: list[Problem] = []
     for path in paths:
@@ -136,9 +154,7 @@ def _load_all(paths: Iterable[Path]) -> tuple[LoadedExperiment, ...]:
             loaded.append(_load(path))
         except SpecError as error:
             problems += error.problems
-    if problems:
-        raise SpecError(problems)
-    return tuple(loaded)
+    return tuple(loaded), tuple(sorted(set(problems)))
 
 
 def _load(path: Path) -> LoadedExperiment:
@@ -170,11 +186,3 @@ def _topology_of(wanted: str | Callable[[], Any], experiment: Path) -> Topology:
 def _pack(folder: Path) -> Path | None:
     """Return the folder's absolute path if it is a pack, else None."""
     return folder.absolute() if (folder / "experiments").is_dir() else None
-
-
-def _unknown(selector: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(selector, known, n=3)
-    claims = [name for name in known if name.endswith(f"/{selector}")]
-    likely = list(dict.fromkeys(claims + close))
-    hint = f", did you mean {' or '.join(likely)}?" if likely else "; `lab list` shows all of them"
-    return f"unknown claim, article or pack '{selector}'{hint}"

@@ -11,7 +11,7 @@ from typing import Any
 from lab.base.meaning import meaning
 from lab.spec import article, python
 from lab.spec.arms import Trials
-from lab.spec.errors import Problem, SpecError, display
+from lab.spec.errors import Problem, SpecError, display, unreadable
 from lab.spec.experiment import Experiment
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.study import Study
@@ -24,7 +24,7 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
     try:
         source = path.read_bytes()
     except OSError as error:
-        raise SpecError([Problem(display(path), 1, f"cannot be read: {error.strerror}")]) from error
+        raise SpecError([Problem(display(path), 1, unreadable(path, error))]) from error
     module = python.run(source, path)
     experiment = getattr(module, "EXPERIMENT", None)
     text = inspect.cleandoc(module.__doc__ or "")

@@ -10,7 +10,7 @@ from typing import Any, TypeGuard, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from lab.spec.document import Place
-from lab.spec.errors import suggestion
+from lab.spec.errors import instead
 from lab.spec.format import Mistakes, TopologyPart
 
 MISSING = {
@@ -43,7 +43,7 @@ def _sentence(kind: str, detail: Any, place: Place, cause: Exception | None) -> 
     match kind:
         case "extra_forbidden":
             known = _keys(place[:-1])
-            return f"unknown key{suggestion(str(place[-1]), known) or f': use {_list(known)}' if known else ''}"
+            return f"unknown key{instead(str(place[-1]), known)}"
         case "missing":
             return f"missing: {MISSING[str(place[-1])]}"
         case "string_pattern_mismatch" if "sysctls" in place:
@@ -90,7 +90,3 @@ def _given(annotation: Any) -> Any:
 
 def _is_part(kind: Any) -> TypeGuard[type[BaseModel]]:
     return isinstance(kind, type) and issubclass(kind, BaseModel)
-
-
-def _list(words: tuple[str, ...]) -> str:
-    return ", ".join(words)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from lab.guest.network import Kind, Network
-from lab.spec.errors import suggestion
+from lab.spec.errors import instead
 
 NODES = ("client", "server", "node", "host")  # fields that name one
 INTERFACES = ("interface", "inside")
@@ -27,7 +27,7 @@ def mistakes(network: Network, tasks: Iterable[object], any_control: bool) -> It
             name = getattr(task, field)
             if name not in known:
                 what = "host" if field in NODES else "link" if field == "link" else "interface"
-                yield f"{where}.{field}: unknown {what} '{name}'{_hint(name, known)}"
+                yield f"{where}.{field}: unknown {what} '{name}'{instead(name, known)}"
         control = getattr(task, "congestion", None)
         if isinstance(control, str) and not any_control:
             yield from _unknown_control(f"{where}.congestion", control)
@@ -63,8 +63,4 @@ def _known(network: Network, task: object) -> Iterator[tuple[str, list[str]]]:
 
 def _unknown_control(where: str, name: str) -> Iterator[str]:
     if name not in CONGESTION_CONTROLS:
-        yield f"{where}: unknown congestion control '{name}'{_hint(name, CONGESTION_CONTROLS)}"
-
-
-def _hint(name: str, known: Iterable[str]) -> str:
-    return suggestion(name, known) or f": use {', '.join(known)}"
+        yield f"{where}: unknown congestion control '{name}'{instead(name, CONGESTION_CONTROLS)}"

@@ -16,7 +16,7 @@ from typing import Any
 
 from lab.guest.mininet import make_importable
 from lab.guest.typed import FieldError
-from lab.spec.errors import Problem, SpecError, display, suggestion
+from lab.spec.errors import Problem, SpecError, display, instead, suggestion
 
 WORDS = "an experiment takes all its words from `lab`, as in `from lab import Arm, Bulk, Experiment, metric`"
 INSTALL = {"mininet": "`sudo apt-get install mininet` installs it, as does `make setup-host`"}
@@ -105,8 +105,7 @@ def _message(error: BaseException, call: _Call) -> str:
     told = f"{type(error).__name__}: {text}"
     if isinstance(error, TypeError) and (match := re.search(r"nexpected keyword argument '(\w+)'", text)):
         known = call.accepts(match[1])
-        hint = suggestion(match[1], known) or (f": use {', '.join(dict.fromkeys(known))}" if known else "")
-        return f"unknown argument '{match[1]}'{hint}"
+        return f"unknown argument '{match[1]}'{instead(match[1], known)}"
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in INSTALL:
         return f"{told}: {INSTALL[str(error.name).partition('.')[0]]}"
     if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "lab":

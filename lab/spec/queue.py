@@ -11,7 +11,7 @@ from typing import Any
 from lab.guest.network import ACK_FILTER, DIFFSERV, ISOLATION, Queue, Setting
 from lab.guest.share import Percent
 from lab.spec.document import Place
-from lab.spec.errors import suggestion
+from lab.spec.errors import instead
 from lab.units import Duration, Rate, Size, UnitError
 
 MOST = 2**32 - 1
@@ -186,8 +186,7 @@ def read(value: object) -> tuple[Queue | None, list[tuple[Place, str]]]:
         return None, [((), f"a queue needs a kind: {', '.join(KINDS)}")]
     place: Place = ("kind",) if isinstance(value, Mapping) else ()
     if not isinstance(kind, str) or kind not in KINDS:
-        known = (suggestion(kind, KINDS) if isinstance(kind, str) else "") or f": use {', '.join(KINDS)}"
-        return None, [(place, f"unknown queue '{kind}'{known}")]
+        return None, [(place, f"unknown queue '{kind}'{instead(str(kind), KINDS)}")]
     parameters: list[tuple[str, Setting]] = []
     absent = [name for name in NEEDED.get(kind, ()) if name not in given]
     mistakes: list[tuple[Place, str]] = [((), f"{kind} needs its {name}") for name in absent]
@@ -196,8 +195,7 @@ def read(value: object) -> tuple[Queue | None, list[tuple[Place, str]]]:
             continue
         reader = KINDS[kind].get(name)
         if reader is None:
-            known = suggestion(str(name), KINDS[kind]) or f": use {', '.join(KINDS[kind])}"
-            mistakes.append(((name,), f"{kind} has no parameter '{name}'{known}"))
+            mistakes.append(((name,), f"{kind} has no parameter '{name}'{instead(str(name), KINDS[kind])}"))
             continue
         try:
             parameters.append((name, reader(setting)))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 
-from lab.spec.errors import suggestion
+from lab.spec.errors import instead, suggestion
 
 LIST = Path(__file__).with_name("sysctls.txt")
 _ALWAYS = ("all", "default", "lo")  # what each namespace has in place of an interface
@@ -31,5 +31,4 @@ def mistakes(names: Iterable[str], interfaces: Iterable[str]) -> Iterator[tuple[
             listed = "; `lab shell two-hosts -c 'find /proc/sys/net'` lists them"
             yield name, f"unknown sysctl '{name}'{suggestion(name, like) or listed}"
         elif match and match[2] not in there:
-            hint = suggestion(match[2], there) or f"; use {', '.join(there)}"
-            yield name, f"sysctl '{name}': unknown interface '{match[2]}'{hint}"
+            yield name, f"sysctl '{name}': unknown interface '{match[2]}'{instead(match[2], there)}"

@@ -18,7 +18,7 @@ from typing import Any
 
 from lab.spec import python
 from lab.spec.document import Document, Place
-from lab.spec.errors import Problem, SpecError, display, suggestion
+from lab.spec.errors import Problem, SpecError, display, suggestion, unreadable
 from lab.spec.topology import Topology, checked
 
 PREFIX_LENGTH = 8  # Mininet's, for an address that gives none
@@ -49,7 +49,7 @@ def load(path: Path, entry: str = "") -> Topology:
     try:
         source = path.read_bytes()
     except OSError as error:
-        raise SpecError([Problem(display(path), 1, f"cannot be read: {error.strerror}")]) from error
+        raise SpecError([Problem(display(path), 1, unreadable(path, error))]) from error
     topos = getattr(python.run(source, path), "topos", None)
     if not isinstance(topos, dict) or not topos:
         message = "should define topos = {'name': Topo class or function}, as a file for `mn --custom` does"

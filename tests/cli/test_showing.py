@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from lab.cli import viewer
 from lab.cli.app import app
 from lab.errors import InputError
 from lab.report.article import Article
@@ -54,7 +55,7 @@ def test_an_article_begins_with_its_answer(here: Path, toy: Toy) -> None:
     lines = shown("toy").splitlines()
     assert lines[0].strip() == "So it is"
     assert lines[1].strip() == "Because it is."
-    assert sum(line.startswith("toy/") for line in lines) == 4
+    assert sum(line.strip().startswith("toy/") for line in lines) == 4
 
 
 def test_it_is_one_json_document_too(toy: Toy) -> None:
@@ -73,6 +74,33 @@ def test_its_packets_are_opened(toy: Toy, here: Path, monkeypatch: pytest.Monkey
         monkeypatch.delenv(screen, raising=False)
     shown("toy/header", "--capture", "--arm", "on")
     assert (here / "opened").read_text().strip().endswith("out/capture.sender.eth0.pcap")
+
+
+def test_at_a_terminal_tsharks_list_goes_through_the_pager(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "tshark"
+    warning = 'Running as user \\"root\\" and group \\"root\\". This could be dangerous.'
+    program.write_text(f'#!/bin/sh\necho "{warning}" >&2\necho "cut short" >&2\nseq 1 100000\nexit 3\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/bin:/usr/bin")
+    monkeypatch.setenv("PAGER", f"sh -c 'head -n 2 >{tmp_path}/seen; cat >/dev/null'")
+    for screen in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(screen, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert viewer.show_packets(tmp_path / "x.pcap") == 3
+    assert (tmp_path / "seen").read_text() == "1\n2\n"
+    assert capsys.readouterr().err == "cut short\n", "the warning about root is for captures"
+    monkeypatch.setenv("PAGER", "true")
+    assert viewer.show_packets(tmp_path / "x.pcap") in (0, 3), "a pager that is left early is no failure"
+
+
+def test_claims_that_did_not_run_are_one_line_each(toy: Toy) -> None:
+    toy()
+    said = shown("toy")
+    assert "Not run (`lab run toy` runs them)" in said
+    line = next(line.strip() for line in said.splitlines() if line.startswith("  toy/"))
+    assert said.count(line) == 1
 
 
 def test_without_packets_it_says_what_to_run(toy: Toy) -> None:

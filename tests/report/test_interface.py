@@ -48,7 +48,7 @@ def test_help_of_run_begins_with_its_signature() -> None:
 
 @pytest.mark.parametrize("call", [lab.run, lab.load])
 def test_an_unknown_claim_is_one_sentence(call: Callable[..., object]) -> None:
-    with pytest.raises(InputError, match=r"did you mean tcp-bottleneck/no-drops"):
+    with pytest.raises(InputError, match=r"did you mean 'tcp-bottleneck/no-drops'"):
         call("no-drops")
 
 
@@ -69,7 +69,7 @@ def claims(toy: Callable[[], Article]) -> Claims:
 def test_claims_are_found_by_name(claims: Claims) -> None:
     assert len(claims) == 4
     assert claims["header"] is claims["toy/header"] is next(claim for claim in claims if claim.name == "header")
-    with pytest.raises(InputError, match=r"'haeder' here; the claims are toy/header, toy/rate"):
+    with pytest.raises(InputError, match=r"'haeder' here, did you mean 'toy/header'"):
         claims["haeder"]
 
 
@@ -93,11 +93,11 @@ def test_claims_are_filtered(claims: Claims) -> None:
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ({"article": "another"}, "no article is called 'another' here; known: toy"),
-        ({"verdict": "nope"}, "no verdict is called 'nope' here; known: reproduced, partly, "),
-        ({"arm": "nope"}, "no arm is called 'nope' here; known: on, longer, only"),
-        ({"point": "3"}, "no point is called '3' here; known: 2, 5000"),
-        ({"kernel": "9.9"}, "no kernel is called '9.9' here; known: 7.2"),
+        ({"article": "another"}, "no article is called 'another' here; use toy"),
+        ({"verdict": "nope"}, "no verdict is called 'nope' here; use reproduced, partly, "),
+        ({"arm": "nope"}, "no arm is called 'nope' here; use on, longer, only"),
+        ({"point": "3"}, "no point is called '3' here; use 2, 5000"),
+        ({"kernel": "9.9"}, "no kernel is called '9.9' here; use 7.2"),
     ],
 )
 def test_a_filter_of_an_unknown_name_is_refused(claims: Claims, wanted: dict[str, Any], said: str) -> None:
@@ -106,18 +106,18 @@ def test_a_filter_of_an_unknown_name_is_refused(claims: Claims, wanted: dict[str
 
 
 def test_a_claim_has_no_arm_or_point_of_an_unknown_name(claims: Claims) -> None:
-    with pytest.raises(InputError, match=r"^toy/header has no arm 'nope': it has on, longer$"):
+    with pytest.raises(InputError, match=r"^toy/header has no arm 'nope'; use on, longer$"):
         claims["header"].only(arm="nope")
-    with pytest.raises(InputError, match=r"^toy/header has no point '2': it has none$"):
+    with pytest.raises(InputError, match=r"^toy/header has no point '2'; it has none$"):
         claims["header"].only(point="2")
 
 
 @pytest.mark.parametrize(
     ("wanted", "said"),
     [
-        ({"kernel": "9.9"}, "no record is on a kernel '9.9', only on 7.2"),
+        ({"kernel": "9.9"}, "no record is on a kernel '9.9'; use 7.2"),
         ({"clock": "nope"}, "--clock nope: it is virtual or real"),
-        ({"results": "/nosuch"}, "/nosuch is not a store of records"),
+        ({"results": "/nosuch"}, "/nosuch: no such file; give a folder that `lab run` wrote, such as results"),
     ],
 )
 def test_what_there_is_not_cannot_be_loaded(toy: object, wanted: dict[str, str], said: str) -> None:
@@ -132,7 +132,7 @@ def test_a_capture_that_no_probe_made_is_not_to_be_run_again(toy: object) -> Non
         lab.capture("toy/rate", results="results")
     with pytest.raises(InputError, match=r"^results has no capture of toy/unrun: run `lab run toy/unrun`$"):
         lab.capture("toy/unrun", results="results")
-    with pytest.raises(InputError, match=r"^toy/header has no arm 'nope': it has on, longer$"):
+    with pytest.raises(InputError, match=r"^toy/header has no arm 'nope'; use on, longer$"):
         lab.capture("toy/header", "nope", results="results")
     with pytest.raises(InputError, match=r"^toy is not a single claim: name one of toy/header, toy/rate"):
         lab.capture("toy", results="results")

@@ -16,7 +16,7 @@ import pytest
 from lab.errors import InputError, LabError
 from lab.ext.pagecheck import inspection
 from lab.report import notebooks, page, site
-from lab.spec import find
+from lab.spec import find, shipped
 
 PROJECT = Path(__file__).parents[2] / "notebooks"
 CELLS = (
@@ -38,10 +38,15 @@ def notebook(path: Path, *cells: str) -> None:
     nbformat.write(made, path)
 
 
+def _found_in(project: Path, *packs: Path) -> SimpleNamespace:
+    """Stands for `lab.spec.shipped`, with these folders only."""
+    return SimpleNamespace(places=lambda: (project, *packs), project=lambda: project, EXPERIMENTS=shipped.EXPERIMENTS)
+
+
 @pytest.fixture
 def only_here(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Leaves the project's own notebooks and experiments out, for the sake of time."""
-    monkeypatch.setattr(notebooks, "shipped", SimpleNamespace(places=lambda: (here,)))
+    monkeypatch.setattr(notebooks, "shipped", _found_in(here))
     notebook(here / "notebooks" / "toy.ipynb", *CELLS)
     shutil.copy(PROJECT / "index.ipynb", here / "notebooks")
     notebook(here / "notebooks" / "unrelated.ipynb", "1 / 0")
@@ -120,7 +125,7 @@ def test_an_own_article_without_a_notebook_has_a_page(only_here: Path, keep: Cal
 def test_a_report_of_named_articles_has_their_pages(only_here: Path) -> None:
     pages = site.build(only_here / "results", only_here / "report", lambda _: None, ["toy"])
     assert [page.name for page in pages.articles] == ["toy.html"]
-    with pytest.raises(InputError, match=r"^no article is called 'nope' here: use one of toy$"):
+    with pytest.raises(InputError, match=r"^no article is called 'nope' here; use toy$"):
         site.build(only_here / "results", only_here / "report", lambda _: None, ["nope"])
 
 
@@ -145,7 +150,7 @@ def test_of_packs_a_report_shows_those_that_were_run(
             shutil.copy(only_here / "experiments" / "toy" / file, folder)
         (pack / "notebooks").mkdir()
         notebook(pack / "notebooks" / f"{name}.ipynb", f'import lab\nlab.article("{name}").table()')
-    monkeypatch.setattr(notebooks, "shipped", SimpleNamespace(places=lambda: (only_here, *packs.values())))
+    monkeypatch.setattr(notebooks, "shipped", _found_in(only_here, *packs.values()))
     keep("a-run/header")
     pages = site.build(only_here / "results", only_here / "report", lambda _: None)
     assert [page.name for page in pages.articles] == ["toy.html", "a-run.html"], "the articles' pages come first"

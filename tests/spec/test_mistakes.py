@@ -55,7 +55,7 @@ def test_all_parts_are_tried() -> None:
 def test_an_unknown_key_is_told_with_the_known_ones(place: Place) -> None:
     (found,) = (each for each in said(text(place, "{zzzzzz: 1}")) if "zzzzzz" in each)
     known = ", ".join(PARTS[place].model_fields)
-    assert found.endswith(f"unknown key: use {known}" if known else "unknown key")
+    assert found.endswith(f"unknown key; use {known}" if known else "unknown key")
 
 
 @pytest.mark.parametrize("place", PARTS, ids=lambda place: ".".join(map(str, place)) or "top")

@@ -343,7 +343,7 @@ def test_hosts_of_other_names_are_told_once_at_the_path(tmp_path: Path) -> None:
     assert told[0] == (min(lines.values()) - 1, missing)
     assert [message for _, message in told[1:]] == [
         "arm 'a': Bulk.client: unknown host 'sender', did you mean 'near'?",
-        "arm 'a': Bulk.server: unknown host 'receiver': use near, far",
+        "arm 'a': Bulk.server: unknown host 'receiver'; use near, far",
     ]
 
 

@@ -9,6 +9,8 @@ import typer
 
 from lab.cli import completion, output
 from lab.cli.output import Json
+from lab.errors import InputError
+from lab.spec.errors import SpecError
 
 declaring = typer.Typer()
 
@@ -25,7 +27,6 @@ def check(
     Default: all topologies and experiments of the project.
     """
     from lab.spec import find
-    from lab.spec.errors import SpecError
 
     problems = find.check(files or ())
     if problems:
@@ -48,11 +49,20 @@ def list_all(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List articles, topologies and kernels, or the claims that match a word."""
+    """List articles, topologies and kernels, or the claims that match a word.
+
+    A file with a mistake does not hide the others: its message follows the list, and the exit code is 2.
+    """
     from lab.cli import listing
 
-    plain = listing.matching(listing.everything(), words or ())
-    output.answer(plain, lambda: listing.render(plain) if words else listing.overview(plain), as_json)
+    whole, problems = listing.everything()
+    try:
+        plain = listing.matching(whole, words or ())
+    except InputError:
+        for problem in problems if not as_json else ():
+            output.say(f"lab: {problem}")
+        raise
+    output.answer_beside(plain, lambda: listing.render(plain) if words else listing.overview(plain), problems, as_json)
 
 
 @declaring.command()

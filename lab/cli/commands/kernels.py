@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lab.cli import output
-from lab.cli.options import STORE, Claims, KernelName, On, Results, Seed, Trust
+from lab.cli.options import Claims, KernelName, On, Results, Seed, Trust
 from lab.cli.output import Json
 from lab.errors import InputError
 
@@ -144,7 +144,7 @@ def save_baseline(
     kernel: KernelName = None,
     on: On = "uml",
     seed: Seed = 1,
-    results: Results = STORE,
+    results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Save a kernel's records as a baseline for comparison with later kernels."""

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from lab.cli import completion, output
-from lab.cli.options import STORE, Begun, Jobs, Results, Seconds, Trust
+from lab.cli.options import Begun, Jobs, Results, Seconds, Trust
 from lab.cli.output import Json
 from lab.cli.taking import since
+from lab.spec.errors import SpecError
 
 stored = typer.Typer()
 
@@ -23,7 +24,7 @@ def report(
             metavar="ARTICLE", help="Default: the project's articles, and others with records in the store."
         ),
     ] = None,
-    results: Results = STORE,
+    results: Results = None,
     out: Annotated[Path, typer.Option("-o", "--output", help="Write the pages to this folder.", metavar="DIR")] = Path(
         "report"
     ),
@@ -64,12 +65,12 @@ def show(
     claim: Annotated[
         str,
         typer.Argument(
-            metavar="CLAIM | ARTICLE",
-            help="The claim to show, or an article, to show all its claims.",
+            metavar="CLAIM | ARTICLE | TRIAL",
+            help="The claim to show, an article, the address of a trial, or a run such as mininet/NAME.",
             autocompletion=completion.claims,
         ),
     ],
-    results: Results = STORE,
+    results: Results = None,
     capture: Annotated[
         bool, typer.Option("--capture", help="Open the captured packets in Wireshark or tshark.")
     ] = False,
@@ -78,23 +79,49 @@ def show(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show a claim's answer, figures, reason and a small plot, from the records in the store."""
-    from lab import app as api
+    """Show a claim's answer, figures, reason and a small plot, from the records in the store.
+
+    The command also shows a single trial, by the first digits of its address, and the runs of `lab mininet`, `lab
+    packetdrill` and `lab selftest`, by name.
+    """
+    from lab.app import recorded, stored
     from lab.cli import showing
 
+    runs = stored.runs(claim, results)
+    if runs and not capture:
+        from lab.cli import recorded as shown
+
+        plain = [recorded.plain(run) for run in runs]
+        output.answer({"trials": plain}, lambda: shown.render(plain), as_json)
+        return
     if capture:
         raise typer.Exit(showing.packets(claim, arm, results))
-    found = api.follow(claim, results=results).filter(arm=arm)
-    output.answer(found.plain(), lambda: showing.render(found), as_json)
+    readable, problems = stored.follow_readable(claim, results=results)
+    if problems and not readable:
+        raise SpecError(problems)
+    found = readable.filter(arm=arm)
+    output.answer_beside(found.plain(), lambda: showing.render(found), problems, as_json)
 
 
 @stored.command()
 def verify(
     results: Annotated[
-        Path, typer.Argument(help="The store (the record folder), or a bundle file.", metavar="RESULTS | FILE")
-    ] = STORE,
+        Path | None,
+        typer.Argument(
+            help="The store (the record folder), or a bundle file. Default: results/ in the project.",
+            metavar="RESULTS | FILE",
+        ),
+    ] = None,
     jobs: Jobs = None,
     budget: Seconds = 900.0,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            help="Rerun only the trials of this claim, article or run, or the trial with this address.",
+            metavar="NAME",
+            autocompletion=completion.claims,
+        ),
+    ] = None,
     sample: Annotated[str, typer.Option(help="Rerun only a random sample of this size.", metavar="PERCENT")] = "100%",
     trust: Trust = False,
     as_json: Json = False,
@@ -107,6 +134,6 @@ def verify(
     from lab import app as api
     from lab.cli import verifying
 
-    found = api.verify(results, jobs, budget, verifying.part(sample), trust)
+    found = api.verify(results, jobs, budget, verifying.part(sample), trust, only)
     output.answer(found.plain(), lambda: verifying.render(found), as_json)
     raise typer.Exit(found.exit_code)

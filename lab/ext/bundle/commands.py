@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lab.cli import output
-from lab.cli.options import STORE, Claims, Results
+from lab.cli.options import Claims, Results
 from lab.cli.output import Json
 
 app = typer.Typer()
@@ -18,7 +18,7 @@ app = typer.Typer()
 def bundle(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="The file to write, such as claims.tar.zst.")],
     claims: Claims = None,
-    results: Results = STORE,
+    results: Results = None,
     report: Annotated[
         Path | None,
         typer.Option(help="The folder that holds the pages. Default: report/, if it exists.", metavar="DIR"),

@@ -11,7 +11,7 @@ import typer
 
 from lab.app.options import PlanOptions
 from lab.cli import output
-from lab.cli.options import STORE, Claims, Results, SeedNumbers, named_seeds, with_options
+from lab.cli.options import Claims, Results, SeedNumbers, named_seeds, with_options
 from lab.cli.output import Json
 from lab.report.wording import plural
 
@@ -42,7 +42,7 @@ def plan(claims: Claims = None, *, options: PlanOptions, seeds: SeedNumbers = No
 @app.command()
 def merge(
     stores: Annotated[list[Path], typer.Argument(help="Add the records of these stores.", metavar="DIR")],
-    results: Results = STORE,
+    results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Add the records of other stores, and rehash every byte."""
@@ -56,7 +56,7 @@ def push(
     target: Annotated[
         Path, typer.Argument(help="The shared store: a folder that any web server can serve.", metavar="DIR")
     ],
-    results: Results = STORE,
+    results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Write the records into a shared store, one archive per record."""

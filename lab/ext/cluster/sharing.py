@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from lab.app.options import existing
 from lab.base import archive
 from lab.base.archive import ArchiveError
 from lab.errors import InputError
@@ -47,10 +48,7 @@ def merge(folders: Sequence[Path], results: Path) -> Added:
     The function refuses damaged records, and virtual-time records whose bytes differ from the existing record. Raises
     InputError if a folder does not exist, and MachineError if the disk is full.
     """
-    for folder in folders:
-        if not folder.is_dir():
-            raise InputError(f"{folder} is not a store of records")
-    store, others = Store(results), [Store(folder) for folder in folders]
+    store, others = Store(results), [Store(existing(folder)) for folder in folders]
     with ExitStack() as stack:
         for each in (store, *others):
             stack.enter_context(each.held())

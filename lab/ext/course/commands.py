@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lab.cli import output
-from lab.cli.options import STORE, Results
+from lab.cli.options import Results
 from lab.cli.output import Json
 from lab.errors import MachineError
 
@@ -21,7 +21,7 @@ def grade(
         list[Path],
         typer.Argument(metavar="SUBMISSION...", help="Notebooks, or folders that each hold one student's notebooks."),
     ],
-    results: Results = STORE,
+    results: Results = None,
     junit: Annotated[Path | None, typer.Option(help="Also write JUnit XML to this file.", metavar="FILE")] = None,
     table: Annotated[
         Path | None, typer.Option("--csv", help="Also write a row for each step to this file.", metavar="FILE")

@@ -15,7 +15,7 @@ from lab.errors import InputError
 from lab.ext.course.exercise import Answer, Choose, Exercise, Predict, Reach
 from lab.spec import python, shipped
 from lab.spec import topology as topologies
-from lab.spec.errors import Problem, SpecError, display, suggestion
+from lab.spec.errors import Problem, SpecError, display, instead
 from lab.spec.experiment import Experiment
 from lab.spec.loaded import Article, LoadedExperiment
 
@@ -36,9 +36,7 @@ class LoadedExercise:
             if step.name == name:
                 return step
         names = [step.name for step in self.exercise.steps]
-        raise InputError(
-            f"exercise {self.name} has no step '{name}'{suggestion(name, names)}; it has {', '.join(names)}"
-        )
+        raise InputError(f"exercise {self.name} has no step '{name}'{instead(name, names)}")
 
     def experiment(self, step: Predict | Reach, answer: Answer) -> LoadedExperiment:
         """Return the experiment that decides whether `answer` is right."""
@@ -77,7 +75,7 @@ def load(name: str) -> LoadedExercise:
     """
     known = exercises()
     if name not in known:
-        raise InputError(f"unknown exercise '{name}'{suggestion(name, known)}; use one of {', '.join(known)}")
+        raise InputError(f"unknown exercise '{name}'{instead(name, known)}")
     path = known[name]
     source = path.read_bytes()
     module = python.run(source, path)

@@ -16,6 +16,7 @@ from typing import Any
 from lab.base import foreign
 from lab.errors import InputError
 from lab.report.stored import ANSWER
+from lab.spec.errors import no_file
 
 _LARGEST = 20_000_000  # bytes: a notebook with all its figures has a tenth of that
 _LONGEST = 500  # the most characters of a shown text
@@ -54,7 +55,7 @@ def handed_in(submission: Path, known: Collection[str]) -> Iterator[HandedIn]:
     elif submission.exists():
         yield _read(_printable(str(submission)), submission, known)
     else:
-        raise InputError(f"{submission}: no such file or folder")
+        raise InputError(no_file(submission))
 
 
 def _is_hidden(path: Path, folder: Path) -> bool:

@@ -17,7 +17,7 @@ from lab.machine.kernel.root import of_host
 from lab.runner import queues
 from lab.runner.code import sealed
 from lab.spec import find
-from lab.spec.errors import suggestion
+from lab.spec.errors import instead
 
 
 def hand_over(
@@ -42,7 +42,7 @@ def hand_over(
     network = found.network
     hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
     if host is not None and host not in hosts:
-        raise InputError(f"{topology} has no host '{host}'{suggestion(host, hosts)}; it has {', '.join(hosts)}")
+        raise InputError(f"{topology} has no host '{host}'{instead(host, hosts)}")
     folder = _folder(shown)
     name = folder.name or "host" if folder else ""
     wanted = HandsOn(network, tool, host or hosts[0], command, _clock(clock, command), seed, name)

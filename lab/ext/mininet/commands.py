@@ -13,6 +13,8 @@ from lab.base.foreign import printable
 from lab.cli import output
 from lab.cli.options import with_options
 from lab.cli.output import Json
+from lab.errors import InputError
+from lab.spec.errors import no_file
 
 app = typer.Typer()
 
@@ -44,6 +46,9 @@ def run_script(
     it names.
     """
     from lab.ext.mininet import api
+
+    if not script.is_file():  # before a kernel is built for it
+        raise InputError(no_file(script))
 
     def heard(fresh: bytes) -> None:
         if not as_json:

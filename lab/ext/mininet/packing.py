@@ -14,6 +14,7 @@ from pathlib import Path
 
 from lab.base import foreign
 from lab.errors import InputError
+from lab.spec.errors import no_file
 
 MOST_FILES = 1000  # in a folder that a script names, and below it
 MOST_BYTES = 4 << 20  # of one file
@@ -38,7 +39,7 @@ def pack(script: Path, without: Collection[Path] = ()) -> PackedScript:
     script of Python 2, and for a file that cannot be read or is too large.
     """
     if not script.is_file():
-        raise InputError(f"{script}: there is no such script")
+        raise InputError(no_file(script))
     folder = script.resolve().parent
     apart = {path.resolve() for path in without}
     found: dict[str, bytes] = {}

@@ -20,7 +20,7 @@ from lab.machine.kernel.uml import builder
 from lab.runner import queues
 from lab.runner.code import sealed
 from lab.spec import find as topologies
-from lab.spec.errors import suggestion
+from lab.spec.errors import instead
 from lab.units import Duration, UnitError
 
 
@@ -118,9 +118,7 @@ def _own(text: str, network: Network) -> tuple[str, str]:
 def _host(option: str, host: str, network: Network) -> str:
     hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
     if host not in hosts:
-        raise InputError(
-            f"{option}: {network.name} has no host '{host}'{suggestion(host, hosts)}; it has {', '.join(hosts)}"
-        )
+        raise InputError(f"{option}: {network.name} has no host '{host}'{instead(host, hosts)}")
     return host
 
 

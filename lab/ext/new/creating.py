@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 
 from lab.errors import InputError, MachineError
 from lab.ext.new.templates import SCHEMA, TEMPLATES
 from lab.spec import find, shipped
-from lab.spec.errors import display
+from lab.spec.errors import display, instead
 from lab.spec.schema import json_schema
 
 _NAME = re.compile(r"([A-Za-z0-9][\w.-]{0,63})/([A-Za-z0-9][\w.-]{0,63})", re.ASCII)  # a file's name has both parts
@@ -34,20 +33,19 @@ _MARK = ("\nimport pytest\n", "\npytestmark = pytest.mark.guest\n")
 
 
 def create(name: str, template: str = "transfer") -> tuple[str, list[str]]:
-    """Write article/claim below the current directory, and return its id and the relative paths of its files.
+    """Write article/claim into the project, and return its id and the relative paths of its files.
 
     Raises InputError for a wrong name, for an unknown template, and if a file already exists, and MachineError if a
     file cannot be written.
     """
     if template not in TEMPLATES:
-        raise InputError(f"--template {template} is unknown; use {', '.join(TEMPLATES)}")
+        raise InputError(f"--template {template} is unknown{instead(template, TEMPLATES)}")
     texts = TEMPLATES[template]
     match = _NAME.fullmatch(name)
     if match is None:
-        written = "write it as article/claim, like tcp-bottleneck/no-drops, with up to 64 characters for each"
-        raise InputError(f"'{name}' is not a claim's name: {written}")
+        raise InputError(_unfit(name))
     article, claim = match.groups()
-    here = Path.cwd()
+    here = shipped.project()
     function = re.sub(r"\W", "_", f"{article}_{claim}")
     imports, mark = _MARK if shipped.roots() == (here,) else ("", "")
     files = {
@@ -74,6 +72,15 @@ def create(name: str, template: str = "transfer") -> tuple[str, list[str]]:
         except OSError as error:
             raise MachineError(f"{display(path)} cannot be written: {error.strerror}") from None
     return name, [display(path) for path in files]
+
+
+def _unfit(name: str) -> str:
+    """Return a message with what a name may contain, and a name like `name` that fits."""
+    parts = [re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-")[:64] for part in name.split("/") if part.strip()]
+    fits = "/".join(["mine", *parts][-2:]) if len(parts) < 2 else f"{parts[0]}/{'-'.join(parts[1:])[:64]}"
+    meant = f", did you mean '{fits}'?" if _NAME.fullmatch(fits) else ""
+    form = "write ARTICLE/CLAIM, each of up to 64 letters, digits, '-', '_' and '.', beginning with a letter or digit"
+    return f"'{name[:140]}' is not a claim's name{meant}; {form}"
 
 
 def _about(article: str) -> str:

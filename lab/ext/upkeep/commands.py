@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lab.cli import completion, output
-from lab.cli.options import STORE, Results
+from lab.cli.options import Results
 from lab.cli.output import Json
 from lab.errors import InputError
 
@@ -32,7 +32,7 @@ _OlderThan = Annotated[
 
 
 @app.command("du")
-def usage(results: Results = STORE, as_json: Json = False) -> None:
+def usage(results: Results = None, as_json: Json = False) -> None:
     """Show the disk usage of the store, by claim and by kind of file."""
     from lab.ext.upkeep import api, display
 
@@ -56,7 +56,7 @@ def collect(
     remove: Annotated[
         bool, typer.Option("--yes", help="Remove the selected records. Default: only list them.")
     ] = False,
-    results: Results = STORE,
+    results: Results = None,
     as_json: Json = False,
 ) -> None:
     """List the records that match all conditions, or remove them with --yes.
@@ -72,9 +72,7 @@ def collect(
 
 
 @app.command("pack")
-def pack(
-    claims: _Claims = None, older_than: _OlderThan = None, results: Results = STORE, as_json: Json = False
-) -> None:
+def pack(claims: _Claims = None, older_than: _OlderThan = None, results: Results = None, as_json: Json = False) -> None:
     """Compress the large captures and samples of records.
 
     The hashes of the records stay the same. Commands that read a packed file unpack it into the folder for temporary
@@ -87,7 +85,7 @@ def pack(
 
 @app.command("unpack")
 def unpack(
-    claims: _Claims = None, older_than: _OlderThan = None, results: Results = STORE, as_json: Json = False
+    claims: _Claims = None, older_than: _OlderThan = None, results: Results = None, as_json: Json = False
 ) -> None:
     """Decompress the files that `lab store pack` compressed."""
     from lab.ext.upkeep import api
@@ -100,7 +98,7 @@ def check(
     remove: Annotated[
         bool, typer.Option("--remove", help="Remove damaged records, so that their trials run again.")
     ] = False,
-    results: Results = STORE,
+    results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Rehash every record, and list each damaged file.
@@ -115,7 +113,7 @@ def check(
 
 
 @app.command("clean")
-def clean(results: Results = STORE) -> None:
+def clean(results: Results = None) -> None:
     """Remove leftovers of crashed and failed runs, but no records."""
     from lab.app.options import reading_from
     from lab.runner import cleaning
@@ -130,7 +128,7 @@ def export(
         str, typer.Argument(metavar="CLAIM", help="Export the packets of this claim.", autocompletion=completion.claims)
     ],
     out: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write: .parquet, or .arrow (Feather).")],
-    results: Results = STORE,
+    results: Results = None,
     arm: Annotated[str | None, typer.Option(help="Export the packets of this arm. Default: the first arm.")] = None,
     as_json: Json = False,
 ) -> None:

@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from lab.app.options import existing
 from lab.base.building import Progress
 from lab.errors import InputError
 from lab.ext.upkeep import disk
@@ -241,9 +242,7 @@ def check(results: Path, remove: bool = False) -> Checkup:
 
 
 def _store(results: Path) -> Store:
-    if not results.is_dir():
-        raise InputError(f"{results} is not a store of records")
-    return Store(results)
+    return Store(existing(results))
 
 
 def _claim(record: Record) -> str:

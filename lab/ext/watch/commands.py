@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lab.cli import completion, output
-from lab.cli.options import STORE, KernelName, Results, Seed
+from lab.cli.options import KernelName, Results, Seed
 from lab.cli.output import Json
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def watch(
     arm: Annotated[str | None, typer.Option(help="Run the first trial of this arm. Default: the first arm.")] = None,
     kernel: KernelName = None,
     seed: Seed = 1,
-    results: Results = STORE,
+    results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Run one trial, and show its window, queue and goodput while it runs.

@@ -24,7 +24,7 @@ from lab.record.store import Store
 from lab.runner.guest import run as run_in_guest
 from lab.runner.plan import PlannedCase, Settings, plan
 from lab.spec.case import Case
-from lab.spec.errors import suggestion
+from lab.spec.errors import instead
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict.judged import predict_case
 from lab.verdict.predictions import Predictions
@@ -102,7 +102,7 @@ def _chosen(loaded: LoadedExperiment, arm: str | None, settings: Settings) -> Pl
     planned = plan([loaded], settings)
     names = list(dict.fromkeys(each.case.arm for each in planned))
     if arm is not None and arm not in names:
-        raise InputError(f"{loaded.id} has no arm '{arm}'{suggestion(arm, names)}; it has {', '.join(names)}")
+        raise InputError(f"{loaded.id} has no arm '{arm}'{instead(arm, names)}")
     chosen = next(each for each in planned if arm in (None, each.case.arm))
     if chosen.skipped:
         raise MachineError(f"{loaded.id}, arm {chosen.case.arm}, cannot run here: {chosen.skipped}")

@@ -90,3 +90,20 @@ def test_nothing_is_overwritten(type_in: Type, tmp_path: Path) -> None:
     )
     assert mine.read_text() == "mine"
     assert "no-drops.py already exists" in type_in("lab new tcp-bottleneck/no-drops").stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("mine/My Claim", "mine/my-claim"),
+        ("My Claim", "mine/my-claim"),
+        ("a/b/c", "a/b-c"),
+        ("-x/.y", "x/y"),
+        ("long/" + "x" * 100, "long/" + "x" * 64),
+    ],
+)
+def test_a_wrong_name_gets_one_that_fits(type_in: Type, name: str, meant: str) -> None:
+    done = type_in(f"lab new -- '{name}'")
+    assert done.returncode == 2
+    assert f"did you mean '{meant}'?; write ARTICLE/CLAIM, each of up to 64 letters, digits" in done.stderr
+    assert type_in(f"lab new {meant}").returncode == 0

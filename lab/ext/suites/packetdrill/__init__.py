@@ -10,4 +10,5 @@ EXTENSION = Extension(
         "packetdrill build": ("lab packetdrill build",),
         "packetdrill run": ("lab packetdrill run 'tcp_sack_*'", "lab packetdrill run --kernel 7.2-mine --base 7.2"),
     },
+    hooks={"run of packetdrill": "recorded:described"},
 )

@@ -19,6 +19,7 @@ from lab.machine.kernel.uml.source import Source
 from lab.machine.packetdrill import PROGRAM
 from lab.machine.userland import builder as userlands
 from lab.machine.userland.cache import Userland
+from lab.spec.errors import no_file, suggestion
 
 SUFFIX = ".pkt"
 HOME = "tools/testing/selftests/net/packetdrill"  # in a kernel's tree
@@ -51,7 +52,7 @@ def find(wanted: Sequence[str], series: str, progress: Progress) -> tuple[Script
     for word in wanted or ("*",):
         scripts = list(_named(word, series, progress))
         if not scripts:
-            raise InputError(f"{word}: neither a script, nor a folder, nor a name in the source of {series}")
+            raise InputError(_unknown(word, series, progress))
         found |= {script.path: script for script in scripts}
     return tuple(found.values())
 
@@ -65,6 +66,13 @@ def _named(word: str, series: str, progress: Progress) -> Iterator[Script]:
     elif "/" not in word:
         pattern = word.removesuffix(SUFFIX)
         yield from (script for script in of_kernel(series, progress) if fnmatchcase(script.name, pattern))
+
+
+def _unknown(word: str, series: str, progress: Progress) -> str:
+    if "/" in word:
+        return no_file(Path(word))
+    hint = suggestion(word.removesuffix(SUFFIX), (script.name for script in of_kernel(series, progress)))
+    return f"{word}: neither a script, nor a folder, nor a name in the source of {series}{hint}"
 
 
 def of_kernel(series: str, progress: Progress) -> tuple[Script, ...]:

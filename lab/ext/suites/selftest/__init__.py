@@ -10,4 +10,5 @@ EXTENSION = Extension(
         "selftest list": ("lab selftest list 'mptcp/*'",),
         "selftest run": ("lab selftest run 'mptcp/*' udpgso.sh",),
     },
+    hooks={"run of selftest": "recorded:described"},
 )

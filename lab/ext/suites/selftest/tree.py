@@ -18,6 +18,7 @@ from lab.machine.kernel.base import folder as kernels
 from lab.machine.kernel.uml import source
 from lab.machine.kernel.uml.source import Source
 from lab.machine.userland import builder as userlands
+from lab.spec.errors import suggestion
 
 NAME = "selftests"
 SELFTESTS = "tools/testing/selftests"  # in a kernel's tree
@@ -89,7 +90,8 @@ def find(wanted: Sequence[str], series: str, progress: Progress) -> tuple[Selfte
     found = of_kernel(series, progress)
     for pattern in wanted:
         if not any(fnmatchcase(test.name, pattern) for test in found):
-            raise InputError(f"{pattern}: no network test in the source of {series} has such a name")
+            hint = suggestion(pattern, (test.name for test in found)) or "; `lab selftest list` shows all names"
+            raise InputError(f"no network test in the source of {series} is called '{pattern}'{hint}")
     return tuple(test for test in found if not wanted or any(fnmatchcase(test.name, each) for each in wanted))
 
 
