@@ -62,18 +62,23 @@ class _Reader:
     def _layers(self, name: str, node: Mapping[str, Any]) -> Iterator[tuple[Place, Mapping[str, Any]]]:
         """Yield where a node's settings stand, from the most general to its own."""
         top = self.topology
-        group = node.get("group")
+        group = str(node.get("group") or "")
         groups, kinds = top.get("groups"), top.get("kinds")
         of_group = groups.get(group) if isinstance(groups, Mapping) else None
         defaults = top.get("defaults")
         kind = next(
-            (each["kind"] for each in (node, of_group, defaults) if isinstance(each, Mapping) and each.get("kind")), ""
+            (
+                str(each["kind"])
+                for each in (node, of_group, defaults)
+                if isinstance(each, Mapping) and each.get("kind")
+            ),
+            "",
         )
         of_kind = kinds.get(kind) if isinstance(kinds, Mapping) else None
         layers: list[tuple[Place, Any]] = [
             (("topology", "defaults"), defaults),
-            (("topology", "kinds", str(kind)), of_kind),
-            (("topology", "groups", str(group)), of_group),
+            (("topology", "kinds", kind), of_kind),
+            (("topology", "groups", group), of_group),
             (("topology", "nodes", name), node),
         ]
         yield from ((place, each) for place, each in layers if isinstance(each, Mapping))

@@ -18,7 +18,6 @@ from lab.spec.errors import Problem, SpecError
 from lab.spec.topology import Topology
 
 _ROUNDS = 200
-_OVERLAP = re.compile(r"its subnet (\S+) overlaps with \S+ of link '([^']+)'")
 
 
 def fit(made: Draft, network: FoundNetwork, path: Path) -> Topology:
@@ -31,6 +30,7 @@ def fit(made: Draft, network: FoundNetwork, path: Path) -> Topology:
         for kind in ("routers", "switches"):
             if not made.data.get(kind, True):
                 del made.data[kind]
+        _apart(made, network)
         places = list(_places(made.data, ()))
         lines = {place: number for number, place in enumerate(places, 2)}
         try:
@@ -59,12 +59,9 @@ def _places(data: Any, place: Place) -> Iterator[Place]:
 
 def _remove(made: Draft, network: FoundNetwork, place: Place, message: str) -> None:
     """Remove the part at `place`, or what makes it wrong, and note the message at its source."""
-    if match := _OVERLAP.match(message):
-        _move_apart(made, network, str(place[1]), match, message)
-        return
     if place[:1] == ("links",) and (len(place) == 2 or place[2:3] == ("ends",)) and len(place) < 5:
         place = place[:2]  # a link needs its ends
-    if len(place) < 2 or not _exists(made.data, place):
+    if len(place) < 2 or place not in set(_places(made.data, ())):
         raise InputError(f"{network.untaken[0].file if network.untaken else network.about}: {message}")
     source = made.source(place)
     if source is not None:
@@ -87,38 +84,51 @@ def _remove_empty(data: Any, place: Place) -> None:
     del parent[place[-1]]
 
 
-def _exists(data: Any, place: Place) -> bool:
-    return place in set(_places(data, ()))
+def _apart(made: Draft, network: FoundNetwork) -> None:
+    """Give each subnet a prefix of its own: the file's, unless an earlier subnet has it, or else a free one."""
+    groups = _groups(made.data)
+    for version in (4, 6):
+        taken: dict[Any, str] = {}  # prefix -> the first link that has it
+        without: list[tuple[int, str]] = []
+        for number, group in enumerate(groups, 1):
+            prefixes = dict.fromkeys(each.network for each in _addresses(made.data, group, version))
+            other = next((each for each in taken for prefix in prefixes if each.overlaps(prefix)), None)
+            if other is not None:
+                _leave_addresses(made, network, group, version, f"{other} is the prefix of link '{taken[other]}'")
+            if other is not None or not prefixes:
+                without.append((number, group[0]))
+            else:
+                taken |= dict.fromkeys(prefixes, group[0])
+        free = (each for each in _prefixes(version) if not any(each.overlaps(other) for other in taken))
+        for number, link in without:
+            automatic = f"10.{number >> 8}.{number & 255}.0/24" if version == 4 else f"fd00:{number}::/64"
+            if any(ipaddress.ip_network(automatic).overlaps(other) for other in taken):
+                ends = made.data["links"][link]["ends"]
+                node = next((name for name in ends if name not in made.data.get("switches", {})), None)
+                if node is not None:
+                    prefix = next(free)
+                    ends[node].setdefault("addresses", []).append(f"{prefix[1]}/{prefix.prefixlen}")
 
 
-def _move_apart(made: Draft, network: FoundNetwork, link: str, match: re.Match[str], message: str) -> None:
-    """Give one of two links with overlapping subnets a free prefix: one that the file gives none, if possible."""
-    version = ipaddress.ip_network(match[1]).version
-    links = made.data["links"]
-    pair = [name for name in (match[2], link) if name in links]
-    free = [name for name in pair if not _given(links, _subnet(made.data, name), version)]
-    chosen = (free or pair)[-1]
-    group = _subnet(made.data, chosen)
+def _addresses(data: dict[str, Any], group: list[str], version: int) -> Iterator[Any]:
     for name in group:
-        for node, end in links[name]["ends"].items():
-            for address in [
-                each for each in end.get("addresses", ()) if ipaddress.ip_interface(each).version == version
-            ]:
-                index = end["addresses"].index(address)
-                source = made.source(("links", name, "ends", node, "addresses", index))
-                if source is not None:
-                    network.leave(source, f"{address}: {message}; the lab chooses an address")
-                end["addresses"].remove(address)
-    taken = [
-        ipaddress.ip_interface(address).network
-        for each in links.values()
-        for end in each["ends"].values()
-        for address in end.get("addresses", ())
-        if ipaddress.ip_interface(address).version == version
-    ]
-    node = next(name for name in links[chosen]["ends"] if name not in made.data.get("switches", {}))
-    prefix = next(each for each in _prefixes(version) if not any(each.overlaps(other) for other in taken))
-    links[chosen]["ends"][node].setdefault("addresses", []).append(f"{prefix[1]}/{prefix.prefixlen}")
+        for end in data["links"][name]["ends"].values():
+            yield from (
+                each for each in map(ipaddress.ip_interface, end.get("addresses", ())) if each.version == version
+            )
+
+
+def _leave_addresses(made: Draft, network: FoundNetwork, group: list[str], version: int, why: str) -> None:
+    for name in group:
+        for node, end in made.data["links"][name]["ends"].items():
+            for index, address in reversed([*enumerate(end.get("addresses", ()))]):
+                if ipaddress.ip_interface(address).version == version:
+                    source = made.source(("links", name, "ends", node, "addresses", index))
+                    if source is not None:
+                        network.leave(source, f"{address}: {why}; the lab chooses an address")
+                    del end["addresses"][index]
+            if not end.get("addresses", True):
+                del end["addresses"]
 
 
 def _prefixes(version: int) -> Iterator[Any]:
@@ -126,35 +136,34 @@ def _prefixes(version: int) -> Iterator[Any]:
     yield from pool.subnets(new_prefix=24 if version == 4 else 64)
 
 
-def _given(links: dict[str, Any], group: list[str], version: int) -> bool:
-    return any(
-        ipaddress.ip_interface(address).version == version
-        for name in group
-        for end in links[name]["ends"].values()
-        for address in end.get("addresses", ())
-    )
-
-
-def _subnet(data: dict[str, Any], link: str) -> list[str]:
-    """Return the links that switches join with this one, and the link."""
-    switches = data.get("switches", {})
-    group, nodes = [link], {node for node in data["links"][link]["ends"] if node in switches}
-    while True:
-        more = [name for name, each in data["links"].items() if name not in group and nodes & set(each["ends"])]
-        if not more:
-            return group
-        group += more
-        nodes |= {node for name in more for node in data["links"][name]["ends"] if node in switches}
+def _groups(data: dict[str, Any]) -> list[list[str]]:
+    """Return the links of each subnet, in the order of their first links."""
+    at: dict[str, list[str]] = {}  # switch -> its group
+    groups: list[list[str]] = []
+    for name, link in data["links"].items():
+        switches = [node for node in link["ends"] if node in data.get("switches", {})]
+        joined = list({id(at[node]): at[node] for node in switches if node in at}.values())
+        group = joined[0] if joined else []
+        for other in joined[1:]:
+            group += other
+            other.clear()
+        if not joined:
+            groups.append(group)
+        group.append(name)
+        at |= dict.fromkeys(switches, group)
+        for node, one in at.items():
+            if any(one is other for other in joined[1:]):
+                at[node] = group
+    order = {name: number for number, name in enumerate(data["links"])}
+    return sorted((sorted(group, key=order.__getitem__) for group in groups if group), key=lambda each: order[each[0]])
 
 
 def _one_mtu_a_switch(made: Draft, network: FoundNetwork) -> None:
     """Give all links of a switch the smallest MTU among them, as a Linux bridge does."""
-    seen: set[str] = set()
-    for name in made.data["links"]:
-        group = _subnet(made.data, name)
-        if name in seen or len(group) < 2:
+    for group in _groups(made.data):
+        name = group[0]
+        if len(group) < 2:
             continue
-        seen |= set(group)
         given = [
             (int(part["mtu"].split()[0]) if "mtu" in part else None, each, part)
             for each in group

@@ -21,6 +21,7 @@ QUIET = {"echo", "printf", "true", "false", ":", "exit", "return", "cd", "modpro
 QUIET |= {"test", "[", "[[", "trap", "ulimit", "mkdir", "rm", "chmod", "wait", "hostname", "apt-get", "apt", "apk"}
 QUIET |= {"pwd", "read", "clear", "date", "id", "sed", "grep", "awk", "tee", "logger", "dirname", "basename", "export"}
 QUIET |= {"set", "unset", "local", "shift", "source", ".", "touch", "ln", "cp", "mv", "ldconfig", "umask", "seq"}
+DEEPEST = 10
 PREFIXES = {"sudo", "nohup", "time", "exec", "builtin", "eval", "doas", "stdbuf"}
 INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("iptables", "ip6tables", "nft", "ebtables"), "use middlebox.Masquerade or middlebox.Firewall"),
@@ -45,6 +46,7 @@ class Follower:
     network: FoundNetwork
     shell: Callable[[str, Where, str], None] = lambda _text, _where, _space: None
     clock: Clock = field(default_factory=Clock)
+    depth: int = 0  # of commands within commands, such as `ip netns exec`
     last: dict[int, tuple[int, int]] = field(default_factory=dict)  # id of a device -> the time and epoch of its qdiscs
 
     def __post_init__(self) -> None:
@@ -67,6 +69,16 @@ class Follower:
         words = _plain(words)
         if not words:
             return
+        self.depth += 1
+        try:
+            if self.depth > DEEPEST:
+                self.network.leave(where, f"more than {DEEPEST} commands within each other")
+            else:
+                self._follow(words, where, space, output)
+        finally:
+            self.depth -= 1
+
+    def _follow(self, words: list[str], where: Where, space: str, output: str) -> None:
         name, rest = words[0].rpartition("/")[2], words[1:]
         if name in ("sh", "bash", "ash", "dash") and rest[:1] in (["-c"], ["-ec"], ["-xc"], ["-lc"]):
             self.shell(rest[1] if len(rest) > 1 else "", where, space)

@@ -117,17 +117,20 @@ def add_nat(_: Any, name: str = "nat0", *__: Any, **___: Any) -> Any:
     return Quiet(name, inNamespace=True)
 
 
-def add_link(self: Any, node1: Any, node2: Any, *_: Any, cls: Any = None, **params: Any) -> Any:
+def add_link(
+    self: Any, node1: Any, node2: Any, port1: Any = None, port2: Any = None, cls: Any = None, **params: Any
+) -> Any:
     """Note a link, and make a plain one."""
     ends = [self[each] if isinstance(each, str) else each for each in (node1, node2)]
     names = {key: params[key] for key in ("intfName1", "intfName2") if key in params}
     key = (ends[0].name, ends[1].name)
     at = joins[key].pop(0) if joins.get(key) else None
-    link = mininet.link.Link(*ends, **names)
+    link = mininet.link.Link(*ends, port1, port2, **names)
     mine = dict(getattr(self, "linkOptions", {}), **params)
     known = {each: value for each, value in mine.items() if each not in names}
     interfaces = [link.intf1.name, link.intf2.name]
-    note("link", at, ends=list(key), names=interfaces, params=plain({**known, "cls": cls or self.link}))
+    ports = [each.node.ports[each] for each in (link.intf1, link.intf2)]
+    note("link", at, ends=list(key), names=interfaces, ports=ports, params=plain({**known, "cls": cls or self.link}))
     for interface, own in zip((link.intf1, link.intf2), (params.get("params1"), params.get("params2")), strict=True):
         if own and own.get("ip"):
             interface.node.setIP(own["ip"], intf=interface)
@@ -168,7 +171,7 @@ def set_ip(real: Callable[..., Any]) -> Callable[..., Any]:
             length = opts.get("prefixLen") or (args[0] if args else None) or 8
             name = getattr(interface, "name", str(interface))
             name = node.defaultIntf().name if interface is node and node.defaultIntf() else name
-            text = f"ip addr add {ip if '/' in ip else f'{ip}/{length}'} dev {name}"
+            text = f"ifconfig {name} {ip if '/' in ip else f'{ip}/{length}'}"
             note("command", node=node.name, text=text)
         return real(self, ip, *args, **opts)
 

@@ -296,6 +296,7 @@ class Interfaces:
         if text not in ("up", "down", "inet", "inet6", "promisc", "-arp"):
             text = f"{text}/{given['netmask']}" if "netmask" in given else text
             text = text if "/" in text else f"{text}/{'8' if text.startswith('10.') else '24'}"
+            self.found(space, device, where).addresses.clear()
             self._address("add", [str(ipaddress.ip_interface(text)), "dev", device], where, space)
 
     def route(self, words: list[str], where: Where, space: str) -> None:

@@ -27,6 +27,7 @@ HERE = Path(__file__).parent
 BUDGET = Budget(wall=120.0, stall=30.0)
 MOST_BYTES = 32 << 20
 LAST_LINES = 3
+_BUILDING = ("host", "switch", "link")  # the steps that come first, before the commands to hosts
 # Parameters of hosts that mean nothing on a topology, or that the lab does anyway.
 _UNUSED = {
     "mac",
@@ -58,6 +59,7 @@ class Step(msgspec.Struct):
     params: dict[str, Any] = {}
     ends: list[str] = []
     names: list[str] = []
+    ports: list[int] = []  # at each end: Mininet gives a host's address to its lowest port
 
 
 def read(path: Path, wanted: str, arguments: Sequence[str]) -> FoundNetwork:
@@ -97,15 +99,26 @@ class _Reading:
         self.network = FoundNetwork(f"{path.stem}, imported from {path.name}.")
         self.follower = Follower(self.network, self._shell)
         self.bridges: dict[str, Device] = {}
-        self.addresses: dict[str, tuple[str, Where]] = {}  # of hosts whose first link is still to come
+        self.addresses: dict[str, tuple[str, Where]] = {}  # of hosts, each for the lowest port
+        self.lowest: dict[str, tuple[int, Device]] = {}  # of each host
 
     def run(self) -> FoundNetwork:
-        for step in self.steps:
+        for step in sorted(self.steps, key=lambda each: each.step not in _BUILDING):
+            if step.step not in _BUILDING:
+                self._address()
             where = Where(display(self.path.parent / step.file) if step.file else display(self.path), step.line)
             if step.step in ("failed", "refused") and not self.network.devices:
                 raise InputError(f"{where.file}:{where.line}: {foreign.printable(step.message)}")
             self._take(step, where)
+        self._address()
         return self.network
+
+    def _address(self) -> None:
+        """Give each host's address to its lowest port, unless the link gives that port one."""
+        addresses, self.addresses = self.addresses, {}
+        for node, (address, where) in addresses.items():
+            if node in self.lowest and not self.lowest[node][1].addresses:
+                self.lowest[node][1].addresses[_full(address)] = where
 
     def _take(self, step: Step, where: Where) -> None:
         match step.step:
@@ -146,20 +159,19 @@ class _Reading:
             self.network.leave(where, f"{what}: {message}")
 
     def _link(self, step: Step, where: Where) -> None:
-        if len(step.ends) != 2 or len(step.names) != 2:
+        if not len(step.ends) == len(step.names) == len(step.ports) == 2:
             return
         shared = {key: _named(value) for key, value in step.params.items() if key not in ("params1", "params2")}
         ends = []
-        for node, name, own in zip(step.ends, step.names, ("params1", "params2"), strict=True):
+        for node, name, port, own in zip(step.ends, step.names, step.ports, ("params1", "params2"), strict=True):
             params = {**shared, **{key: _named(value) for key, value in (step.params.get(own) or {}).items()}}
             bridge = self.bridges.get(node)
             device = Device(bridge.space if bridge else node, name, "veth", where, master=bridge)
             address = params.pop("ip", None)
-            source = where
-            if address is None and node in self.addresses:
-                address, source = self.addresses.pop(node)
             if isinstance(address, str) and bridge is None:
-                device.addresses[address if "/" in address else f"{address}/{topo.PREFIX_LENGTH}"] = source
+                device.addresses[_full(address)] = where
+            if port < self.lowest.get(node, (port + 1, device))[0]:
+                self.lowest[node] = (port, device)
             said, messages = topo.direction(params)
             device.settings = {key: (value, where) for key, value in said.items()}
             for message in messages:
@@ -181,6 +193,10 @@ class _Reading:
             self.follower.follow(words, where, space, output)
 
         script.read(text, where, take, lambda _, why: self.network.leave(where, why), {})
+
+
+def _full(address: str) -> str:
+    return address if "/" in address else f"{address}/{topo.PREFIX_LENGTH}"
 
 
 def _named(value: Any) -> Any:

@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from lab.units import Duration, Rate, Size
 
-_NUMBER = re.compile(r"(\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})([a-zA-Z%]*)")
+_NUMBER = re.compile(r"(\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})([a-zA-Z%]*)", re.ASCII)
 _TIMES: Mapping[str, int] = {
     **dict.fromkeys(("s", "sec", "secs"), 10**9),
     **dict.fromkeys(("ms", "msec", "msecs"), 10**6),

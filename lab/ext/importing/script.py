@@ -20,7 +20,7 @@ from lab.ext.importing.words import Expander, Unknown, arithmetic, line_of, text
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-MOST_COMMANDS, DEEPEST = 20_000, 60
+MOST_COMMANDS, MOST_IN_COMMAND, DEEPEST = 20_000, 500, 60
 _NETWORK = re.compile(r"\b(ip|tc|brctl|ovs-vsctl|sysctl|ethtool|ifconfig|route|nsenter)\s")
 _SKIPPED = {"comment", "heredoc_body", "heredoc_end"}
 
@@ -105,6 +105,9 @@ class ScriptReader:
         self.commands += 1
         if self.commands > MOST_COMMANDS:
             raise InputError(f"line {line_of(node)}: the script has more than {MOST_COMMANDS:,} commands")
+        if node.child_count > MOST_IN_COMMAND:
+            self.leave(line_of(node), f"a command of more than {MOST_IN_COMMAND:,} words")
+            return
         try:
             words = [word for child in node.children for word in self._argument(child)]
         except Unknown as error:
@@ -161,11 +164,10 @@ class ScriptReader:
             return
         try:
             if value is not None and value.type == "array":
-                self.words.variables[key] = " ".join(
-                    word for each in value.named_children for word in self.words.expanded(each)
-                )
+                text = " ".join(word for each in value.named_children for word in self.words.expanded(each))
             else:
-                self.words.variables[key] = "" if value is None else self.words.joined(value)
+                text = "" if value is None else self.words.joined(value)
+            self.words.assign(key, text)
         except Unknown:
             self.words.variables.pop(key, None)
 

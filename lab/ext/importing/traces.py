@@ -11,7 +11,7 @@ from lab.units import Duration, Rate
 
 TIMES: Mapping[str, int] = {"s": 10**9, "ms": 10**6, "us": 10**3}
 RATES: Mapping[str, int] = {"Mbit/s": 10**6, "kbit/s": 10**3, "bit/s": 1, "MB/s": 8 * 10**6, "kB/s": 8000, "B/s": 8}
-_NUMBER = re.compile(r"[+-]?(?:\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,2})?")
+_NUMBER = re.compile(r"[+-]?(?:\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})(?:[eE][+-]?\d{1,2})?", re.ASCII)
 _BETWEEN = re.compile(r"[\s,;]+")
 
 

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 MOST_WORDS = 10_000
-_BRACES = re.compile(r"\{(-?\d{1,9}|[A-Za-z])\.\.(-?\d{1,9}|[A-Za-z])\}")
+LONGEST = 1 << 16  # characters of a variable
+_BRACES = re.compile(r"\{(-?\d{1,18}|[A-Za-z])\.\.(-?\d{1,18}|[A-Za-z])\}", re.ASCII)
 
 
 class Unknown(Exception):
@@ -26,6 +27,12 @@ class Expander:
 
     variables: dict[str, str] = field(default_factory=dict)
     made: int = 0  # words so far
+
+    def assign(self, name: str, value: str) -> None:
+        """Set a variable. Raises InputError for a long value, which a script could double again and again."""
+        if len(value) > LONGEST:
+            raise InputError(f"the variable {name} has more than {LONGEST:,} characters")
+        self.variables[name] = value
 
     def counting(self, numbers: range) -> list[str]:
         """Return the numbers as words. Raises InputError for too many."""
