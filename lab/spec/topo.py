@@ -181,8 +181,9 @@ def direction(params: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
         if value is not None:
             try:
                 said[word] = convert(value)
-                float(said[word].split()[0] if isinstance(said[word], str) else said[word])
-            except (ValueError, TypeError, IndexError):
+                if word == "loss":
+                    float(value)
+            except (ValueError, TypeError):
                 said.pop(word, None)
                 messages.append(f"{key}={value!r} is no {word}")
     messages += refused({key: value for key, value in params.items() if key not in words})

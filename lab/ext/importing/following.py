@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 
 from lab.ext.importing import quantities, queues
 from lab.ext.importing.found import Device, FoundNetwork
-from lab.ext.importing.iproute import Clock, Interfaces
+from lab.ext.importing.iproute import ScriptTime, Interfaces
 from lab.ext.importing.queues import QueueTree
 from lab.ext.importing.where import Where
 
-# Commands that change no network, so that nobody misses them.
+# Commands that change no network and need no message.
 QUIET = {"echo", "printf", "true", "false", ":", "exit", "return", "cd", "modprobe", "cat", "ls", "which", "command"}
 QUIET |= {"test", "[", "[[", "trap", "ulimit", "mkdir", "rm", "chmod", "wait", "hostname", "apt-get", "apt", "apk"}
 QUIET |= {"pwd", "read", "clear", "date", "id", "sed", "grep", "awk", "tee", "logger", "dirname", "basename", "export"}
@@ -45,7 +45,7 @@ class Follower:
 
     network: FoundNetwork
     shell: Callable[[str, Where, str], None] = lambda _text, _where, _space: None
-    clock: Clock = field(default_factory=Clock)
+    clock: ScriptTime = field(default_factory=ScriptTime)
     depth: int = 0  # of commands within commands, such as `ip netns exec`
     last: dict[int, tuple[int, int]] = field(default_factory=dict)  # id of a device -> the time and epoch of its qdiscs
 

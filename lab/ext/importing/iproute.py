@@ -52,7 +52,7 @@ _OBJECTS: tuple[str, ...] = (
 
 
 @dataclass
-class Clock:
+class ScriptTime:
     """Holds how far the commands are: a time that they state, and the programs that take an unknown time."""
 
     now: int = 0  # ns since the network was up
@@ -69,7 +69,7 @@ class Interfaces:
     """Follows the commands that make devices, and give them addresses and routes. `follow` follows a command inside."""
 
     network: FoundNetwork
-    clock: Clock
+    clock: ScriptTime
     follow: Callable[[list[str], Where, str], None]
 
     def ip(self, words: list[str], where: Where, space: str) -> None:

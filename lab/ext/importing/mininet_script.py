@@ -45,7 +45,7 @@ _UNUSED = {
 }
 
 
-class Step(msgspec.Struct):
+class BuiltStep(msgspec.Struct):
     """Holds one step of a script, which came from a guest."""
 
     step: str
@@ -70,7 +70,7 @@ def read(path: Path, wanted: str, arguments: Sequence[str]) -> FoundNetwork:
     return _Reading(path, _inspected(path, wanted, arguments)).run()
 
 
-def _inspected(path: Path, wanted: str, arguments: Sequence[str]) -> list[Step]:
+def _inspected(path: Path, wanted: str, arguments: Sequence[str]) -> list[BuiltStep]:
     packed = pack(path)
     root, kernel = sealed(ready("mininet").id), choose("uml", None)
     with scratch_guest_folder() as folder:
@@ -83,7 +83,7 @@ def _inspected(path: Path, wanted: str, arguments: Sequence[str]) -> list[Step]:
             with Guest(kernel, folder, command, budget=BUDGET, temporary=True, root=root) as guest:
                 guest.wait()
             found = foreign.read(folder / "found.json", MOST_BYTES)
-            return msgspec.json.decode(found, type=list[Step])
+            return msgspec.json.decode(found, type=list[BuiltStep])
         except GuestError as error:
             error.quote()
             raise InputError(f"{display(path)}: reading it in a guest failed: {error}") from None
@@ -94,7 +94,7 @@ def _inspected(path: Path, wanted: str, arguments: Sequence[str]) -> list[Step]:
 
 
 class _Reading:
-    def __init__(self, path: Path, steps: list[Step]) -> None:
+    def __init__(self, path: Path, steps: list[BuiltStep]) -> None:
         self.path, self.steps = path, steps
         self.network = FoundNetwork(f"{path.stem}, imported from {path.name}.")
         self.follower = Follower(self.network, self._shell)
@@ -120,7 +120,7 @@ class _Reading:
             if node in self.lowest and not self.lowest[node][1].addresses:
                 self.lowest[node][1].addresses[_full(address)] = where
 
-    def _take(self, step: Step, where: Where) -> None:
+    def _take(self, step: BuiltStep, where: Where) -> None:
         match step.step:
             case "host":
                 self._host(step, where)
@@ -141,7 +141,7 @@ class _Reading:
             case _:
                 self.network.leave(where, foreign.printable(step.message))
 
-    def _host(self, step: Step, where: Where) -> None:
+    def _host(self, step: BuiltStep, where: Where) -> None:
         space = self.network.space(step.name, where)
         cls = step.params.get("cls")
         if isinstance(cls, Mapping) and not str(cls.get("of", "")).startswith("mininet."):
@@ -158,7 +158,7 @@ class _Reading:
         for message in topo.refused(given):
             self.network.leave(where, f"{what}: {message}")
 
-    def _link(self, step: Step, where: Where) -> None:
+    def _link(self, step: BuiltStep, where: Where) -> None:
         if not len(step.ends) == len(step.names) == len(step.ports) == 2:
             return
         shared = {key: _named(value) for key, value in step.params.items() if key not in ("params1", "params2")}
@@ -179,7 +179,7 @@ class _Reading:
             ends.append(device)
         self.network.join((ends[0], ends[1]))
 
-    def _space(self, step: Step) -> str:
+    def _space(self, step: BuiltStep) -> str:
         """Return the namespace of a command. Outside the nodes are the switches, with their interfaces."""
         if step.node in self.bridges:
             return self.bridges[step.node].space

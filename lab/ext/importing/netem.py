@@ -26,7 +26,7 @@ _SIZE = {"quantum", "initial_quantum", "memory_limit", "memlimit", "min", "max",
 _ALIASES = {"ce-threshold": "ce_threshold", "split-gso": "split_gso", "ack-filter": "ack_filter"}
 
 
-class Refused(ValueError):
+class RefusedWords(ValueError):
     """Raised for words that tc would not accept either, or that the reader does not know."""
 
 
@@ -50,7 +50,7 @@ class _Words:
 
     def next(self, after: str) -> str:
         if not self.left:
-            raise Refused(f"'{after}' lacks its value")
+            raise RefusedWords(f"'{after}' lacks its value")
         return self.left.pop()
 
     def if_number(self) -> str | None:
@@ -59,13 +59,13 @@ class _Words:
 
 
 def netem(words: list[str]) -> ReadSettings:
-    """Return what netem's parameters mean. Raises Refused, or ValueError for a wrong value."""
+    """Return what netem's parameters mean. Raises RefusedWords, or ValueError for a wrong value."""
     found, left = ReadSettings(), _Words(words)
     found.keys["limit"] = NETEM_LIMIT
     for word in left:
         name = next((each for each in NETEM_WORDS if each.startswith(word)), None)
         if name is None:
-            raise Refused(f"netem has no parameter '{word}'")
+            raise RefusedWords(f"netem has no parameter '{word}'")
         _netem(name, left, found)
     if "jitter" not in found.keys:
         found.keys.pop("jitter_correlation", None)
@@ -119,7 +119,7 @@ def _loss(left: _Words, found: ReadSettings) -> None:
         names = ("p", "r", "bad", "good")
         values = [quantities.share(each) for each in (left.if_number() for _ in names) if each]
         if not values:
-            raise Refused("'gemodel' lacks its value")
+            raise RefusedWords("'gemodel' lacks its value")
         given = dict(zip(names, values, strict=False))
         given.setdefault("r", _rest(given["p"]))
         # q_netem.c passes 1-h and 1-k: the loss in the bad and in the good state
@@ -154,16 +154,16 @@ def _slot(left: _Words, found: ReadSettings) -> None:
 
 
 def tbf(words: list[str]) -> ReadSettings:
-    """Return what TBF's parameters mean: a rate, and a queue of as many bytes. Raises Refused or ValueError."""
+    """Return what TBF's parameters mean: a rate, and a queue of as many bytes. Raises RefusedWords or ValueError."""
     found, left = ReadSettings(), _Words(words)
     given: dict[str, str] = {}
     for word in left:
         name = {"buffer": "burst", "maxburst": "burst", "mtu": "minburst"}.get(word, word)
         if name not in ("rate", "burst", "limit", "latency", "peakrate", "minburst", "mpu", "overhead", "linklayer"):
-            raise Refused(f"tbf has no parameter '{word}'")
+            raise RefusedWords(f"tbf has no parameter '{word}'")
         given[name] = left.next(word)
     if "rate" not in given:
-        raise Refused("tbf needs a rate")
+        raise RefusedWords("tbf needs a rate")
     rate = Rate.of(quantities.rate(given["rate"]))
     found.keys["rate"] = str(rate)
     burst = Size.of(quantities.size(given.get("burst", "0").split("/")[0])).bytes
@@ -181,7 +181,7 @@ def tbf(words: list[str]) -> ReadSettings:
 
 
 def fifo(kind: str, words: list[str]) -> dict[str, Any]:
-    """Return a queue of this kind with tc's parameters. Raises Refused or ValueError."""
+    """Return a queue of this kind with tc's parameters. Raises RefusedWords or ValueError."""
     made: dict[str, Any] = {"kind": kind}
     left = _Words(words)
     for word in left:
@@ -210,7 +210,7 @@ def _parameter(kind: str, word: str, left: _Words, made: dict[str, Any]) -> None
     elif word in known:
         made[word] = _value(kind, word, left.next(word))
     else:
-        raise Refused(f"{kind}'s parameter '{word}' has no counterpart")
+        raise RefusedWords(f"{kind}'s parameter '{word}' has no counterpart")
 
 
 def _flag(known: Mapping[str, queue.ParameterReader], name: str) -> bool:

@@ -40,7 +40,7 @@ class QueueClass:
         """Return the class's rate and its ceil. Raises ValueError."""
         given = dict(zip(self.words[::2], self.words[1::2], strict=False))
         if "rate" not in given:
-            raise netem.Refused("a class of HTB needs a rate")
+            raise netem.RefusedWords("a class of HTB needs a rate")
         rate = Rate.of(quantities.rate(given["rate"]))
         return rate, Rate.of(quantities.rate(given["ceil"])) if "ceil" in given else rate
 

@@ -172,5 +172,5 @@ def test_queues(kind: str, words: str, made: dict[str, object]) -> None:
 
 
 def test_an_unknown_parameter_is_refused() -> None:
-    with pytest.raises(netem.Refused, match="'turbo' has no counterpart"):
+    with pytest.raises(netem.RefusedWords, match="'turbo' has no counterpart"):
         netem.fifo("fq_codel", ["turbo"])
