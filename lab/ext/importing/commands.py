@@ -21,7 +21,7 @@ def import_files(
         typer.Argument(
             help="A containerlab file, a Mininet script, or a script of ip and tc commands, and scripts that change "
             "it; or one or two traces, forward and back.",
-            metavar="FILE...",
+            metavar="FILE",
         ),
     ],
     out: Annotated[

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from lab.ext.importing import quantities, queues
 from lab.ext.importing.found import Device, FoundNetwork
-from lab.ext.importing.iproute import ScriptTime, Interfaces
+from lab.ext.importing.iproute import Interfaces, ScriptTime
 from lab.ext.importing.queues import QueueTree
 from lab.ext.importing.where import Where
 

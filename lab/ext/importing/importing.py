@@ -110,7 +110,7 @@ def read(files: Sequence[Path], out: Path | None, options: ImportOptions) -> Imp
 
 def _source(path: Path) -> str:
     try:
-        return foreign.read(path.resolve(), MOST_BYTES).decode()
+        return foreign.read(path.resolve(), MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
     except foreign.Unfit as error:
         raise InputError(f"{display(path)}: is {error}: {KINDS} is read") from None
     except UnicodeDecodeError:

@@ -75,6 +75,7 @@ def test_the_shell(source: str, given: list[str]) -> None:
         ("if ping -c 1 x; then ip a; fi", "1: a condition"),
         ("for i in $(ls); do ip link $i; done", "1: a loop over the output of 'ls'"),
         ("case $1 in x) ip a;; esac", "1: a case of the value of $1"),
+        ("cat <<EOF | clab deploy -t -\nname: x\ntopology:\n  nodes: {}\nEOF", "1: a containerlab file"),
         ("tc -b - <<EOF\nqdisc add\nEOF", "1: a batch of commands"),
     ],
 )
