@@ -27,6 +27,7 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("iptables", "ip6tables", "nft", "ebtables"), "use middlebox.Masquerade or middlebox.Firewall"),
     **dict.fromkeys(("vtysh", "gobgpd", "bird", "zebra", "bgpd", "ospfd"), "the lab routes over the fewest routers"),
     **dict.fromkeys(("docker", "podman", "containerlab"), "name the containers' commands instead"),
+    **dict.fromkeys(("sh", "bash", "ash", "dash"), "a script that is not at hand: import it after this file"),
     **dict.fromkeys(("ovs-ofctl", "ovs-dpctl"), "a switch here learns addresses, and has no flow table"),
     **dict.fromkeys(("dhclient", "udhcpc", "dhcpcd"), "a host without an address gets one from its subnet"),
     **dict.fromkeys(("iw", "iwconfig", "hostapd", "wpa_supplicant"), "the lab has no radio: use trace or changes"),

@@ -24,7 +24,7 @@ from lab.spec import topo
 from lab.spec.errors import display
 
 HERE = Path(__file__).parent
-BUDGET = Budget(wall=120.0, stall=30.0)
+BUDGET = Budget(wall=60.0, stall=20.0)  # building a network takes a few seconds
 MOST_BYTES = 32 << 20
 LAST_LINES = 3
 _BUILDING = ("host", "switch", "link")  # the steps that come first, before the commands to hosts
