@@ -60,6 +60,7 @@ def commands(source: str, **given: str) -> list[str]:
         ("ip a # a comment", ["ip a"]),
         ("ip a; exit 0; ip b", ["ip a"]),
         ("sudo ip a &", ["sudo ip a"]),
+        ("if ip netns list | grep a; then ip netns del a; fi; ip b", ["ip b"]),
     ],
 )
 def test_the_shell(source: str, given: list[str]) -> None:
