@@ -13,6 +13,7 @@ EXTENSIONS = (
     "course",
     "doctor",
     "hands_on",
+    "importing",
     "mininet",
     "mixed",
     "mptcp",

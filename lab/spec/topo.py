@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -141,7 +141,7 @@ class _Conversion:
         """Check a node's parameters, and return its address if the parameters include one."""
         params = dict(self.topo.nodeInfo(name))
         address: str | None = params.pop("ip", None)
-        self._refuse(params, self.lines.get(name, 1), f"node '{name}'")
+        self._note(refused(params), self.lines.get(name, 1), f"node '{name}'")
         return address
 
     def _link(self, number: int, first: str, second: str, info: Mapping[str, Any], line: int) -> None:
@@ -152,43 +152,56 @@ class _Conversion:
             params = {**shared, **(own or {})}
             given = params.pop("ip", None) or self.addresses.pop(node, None)
             ends[node] = {"addresses": [_address(given)]} if given else {}
-            ways.append(self._direction(params, line, f"link {name}"))
+            said, messages = direction(params)
+            ways.append(said)
+            self._note(messages, line, f"link {name}")
         self.data["links"][name] = {"ends": ends, "forward": ways[0], "back": ways[1]}
         self.places["links", name] = line
 
-    def _direction(self, params: dict[str, Any], line: int, where: str) -> dict[str, Any]:
-        """Return a TCLink's parameters for one direction, with a topology file's keys."""
-        words: dict[str, tuple[str, Callable[[Any], Any]]] = {
-            "bw": ("rate", lambda bw: f"{bw} Mbit/s"),
-            "delay": ("delay", _duration),
-            "jitter": ("jitter", _duration),
-            "loss": ("loss", lambda share: f"{share} %"),
-            "max_queue_size": ("limit", int),
-        }
-        said: dict[str, Any] = {}
-        for key, (word, convert) in words.items():
-            value = params.pop(key, None)
-            if value is not None:
-                try:
-                    said[word] = convert(value)
-                except (ValueError, TypeError):
-                    self.problems.append(Problem(display(self.path), line, f"{where}: {key}={value!r} is no {word}"))
-        self._refuse(params, line, where)
-        return {
-            word: value for word, value in said.items() if not (word in ("delay", "jitter", "loss") and _zero(value))
-        }
-
-    def _refuse(self, params: Mapping[str, Any], line: int, where: str) -> None:
-        for key, value in params.items():
-            if key in IGNORED or value is None or value in NEUTRAL.get(key, ()):
-                continue
-            if key.startswith("cls") and getattr(value, "__module__", "").startswith("mininet."):
-                continue  # Mininet's own classes of host, switch and link: the lab has its own
-            shown = getattr(value, "__name__", None) or repr(value)
-            message = f"{where}: {key}={shown} has no equivalent here"
-            problem = Problem(display(self.path), line, message)
+    def _note(self, messages: Iterable[str], line: int, where: str) -> None:
+        for message in messages:
+            problem = Problem(display(self.path), line, f"{where}: {message}")
             if problem not in self.problems:
                 self.problems.append(problem)
+
+
+def direction(params: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    """Return a TCLink's parameters for one direction, with a topology file's keys, and what has no equivalent."""
+    words: dict[str, tuple[str, Callable[[Any], Any]]] = {
+        "bw": ("rate", lambda bw: f"{bw} Mbit/s"),
+        "delay": ("delay", _duration),
+        "jitter": ("jitter", _duration),
+        "loss": ("loss", lambda share: f"{share} %"),
+        "max_queue_size": ("limit", int),
+    }
+    said: dict[str, Any] = {}
+    messages: list[str] = []
+    for key, (word, convert) in words.items():
+        value = params.get(key)
+        if value is not None:
+            try:
+                said[word] = convert(value)
+                if word == "loss":
+                    float(value)
+            except (ValueError, TypeError):
+                said.pop(word, None)
+                messages.append(f"{key}={value!r} is no {word}")
+    messages += refused({key: value for key, value in params.items() if key not in words})
+    kept = {word: value for word, value in said.items() if not (word in ("delay", "jitter", "loss") and _zero(value))}
+    return kept, messages
+
+
+def refused(params: Mapping[str, Any]) -> list[str]:
+    """Return a message for each parameter of a node or a link that has no equivalent in a topology."""
+    messages: list[str] = []
+    for key, value in params.items():
+        if key in IGNORED or value is None or value in NEUTRAL.get(key, ()):
+            continue
+        if key.startswith("cls") and getattr(value, "__module__", "").startswith("mininet."):
+            continue  # Mininet's own classes of host, switch and link: the lab has its own
+        shown = getattr(value, "__name__", None) or repr(value)
+        messages.append(f"{key}={shown} has no equivalent here")
+    return messages
 
 
 def _duration(value: object) -> str:

@@ -37,6 +37,7 @@ TUTORIALS = (
     ("docs/own-figure.md", ""),
     ("docs/studies.md", ""),
     ("docs/applications.md", ""),
+    ("docs/import.md", ""),
     ("docs/mininet.md", "An example: bufferbloat"),
 )
 

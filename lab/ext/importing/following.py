@@ -1,0 +1,237 @@
+"""Follow `ip`, `tc`, `sysctl` and related commands, and keep what they would build. Nothing is executed.
+
+`Follower.follow` takes one command at a time. What a command builds goes into a `FoundNetwork`. What cannot be taken
+becomes a problem at the command's line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from lab.ext.importing import quantities, queues
+from lab.ext.importing.found import Device, FoundNetwork
+from lab.ext.importing.iproute import Interfaces, ScriptTime
+from lab.ext.importing.queues import QueueTree
+from lab.ext.importing.where import Where
+
+# Commands that change no network and need no message.
+QUIET = {"echo", "printf", "true", "false", ":", "exit", "return", "cd", "modprobe", "cat", "ls", "which", "command"}
+QUIET |= {"test", "[", "[[", "trap", "ulimit", "mkdir", "rm", "chmod", "wait", "hostname", "apt-get", "apt", "apk"}
+QUIET |= {"pwd", "read", "clear", "date", "id", "sed", "grep", "awk", "tee", "logger", "dirname", "basename", "export"}
+QUIET |= {"set", "unset", "local", "shift", "source", ".", "touch", "ln", "cp", "mv", "ldconfig", "umask", "seq"}
+DEEPEST = 10
+PREFIXES = {"sudo", "nohup", "time", "exec", "builtin", "eval", "doas", "stdbuf"}
+INSTEAD: Mapping[str, str] = {
+    **dict.fromkeys(("iptables", "ip6tables", "nft", "ebtables"), "use middlebox.Masquerade or middlebox.Firewall"),
+    **dict.fromkeys(("vtysh", "gobgpd", "bird", "zebra", "bgpd", "ospfd"), "the lab routes over the fewest routers"),
+    **dict.fromkeys(("docker", "podman", "containerlab"), "name the containers' commands instead"),
+    **dict.fromkeys(("sh", "bash", "ash", "dash"), "a script that is not at hand: import it after this file"),
+    **dict.fromkeys(("ovs-ofctl", "ovs-dpctl"), "a switch here learns addresses, and has no flow table"),
+    **dict.fromkeys(("dhclient", "udhcpc", "dhcpcd"), "a host without an address gets one from its subnet"),
+    **dict.fromkeys(("iw", "iwconfig", "hostapd", "wpa_supplicant"), "the lab has no radio: use trace or changes"),
+}
+PROGRAM = "a program: run it with `lab shell`, or as a workload of an experiment"
+_FLAGS: Mapping[str, tuple[str, ...]] = {
+    "tso": ("tso", "tcp-segmentation-offload"),
+    "gso": ("gso", "generic-segmentation-offload"),
+    "gro": ("gro", "generic-receive-offload"),
+}
+
+
+@dataclass
+class Follower:
+    """Follows commands one by one. `shell` follows the text of `sh -c`."""
+
+    network: FoundNetwork
+    shell: Callable[[str, Where, str], None] = lambda _text, _where, _space: None
+    clock: ScriptTime = field(default_factory=ScriptTime)
+    depth: int = 0  # of commands within commands, such as `ip netns exec`
+    last: dict[int, tuple[int, int]] = field(default_factory=dict)  # id of a device -> the time and epoch of its qdiscs
+
+    def __post_init__(self) -> None:
+        interfaces = Interfaces(self.network, self.clock, self.follow)
+        self._found = interfaces.found
+        self._known: Mapping[str, Callable[[list[str], Where, str], None]] = {
+            "ip": interfaces.ip,
+            "brctl": interfaces.brctl,
+            "ovs-vsctl": interfaces.ovs_vsctl,
+            "ifconfig": interfaces.ifconfig,
+            "route": interfaces.route,
+            "tc": self._tc,
+            "sysctl": self._sysctl,
+            "ethtool": self._ethtool,
+            "sleep": self._sleep,
+        }
+
+    def follow(self, words: list[str], where: Where, space: str, output: str = "") -> None:
+        """Follow one command in a namespace. `output` is the file that its output goes to."""
+        words = _plain(words)
+        if not words:
+            return
+        self.depth += 1
+        try:
+            if self.depth > DEEPEST:
+                self.network.leave(where, f"more than {DEEPEST} commands within each other")
+            else:
+                self._follow(words, where, space, output)
+        finally:
+            self.depth -= 1
+
+    def _follow(self, words: list[str], where: Where, space: str, output: str) -> None:
+        name, rest = words[0].rpartition("/")[2], words[1:]
+        if name in ("sh", "bash", "ash", "dash") and rest[:1] in (["-c"], ["-ec"], ["-xc"], ["-lc"]):
+            self.shell(rest[1] if len(rest) > 1 else "", where, space)
+        elif name in ("echo", "printf") and output.startswith("/proc/sys/"):
+            self._set(
+                output.removeprefix("/proc/sys/").replace("/", "."), rest[-1].strip() if rest else "", where, space
+            )
+        elif name in self._known:
+            try:
+                self._known[name](rest, where, space)
+            except ValueError as error:
+                self.network.leave(where, f"{name}: {error}")
+            except IndexError:
+                self.network.leave(where, f"{name}: this command lacks a word")
+        elif (
+            inside := _nsenter(rest) if name == "nsenter" else _docker(rest, self.network) if name == "docker" else None
+        ):
+            self.follow(inside[1], where, inside[0])
+        elif name in ("containerlab", "clab") and rest[:3] == ["tools", "netem", "set"]:
+            self._containerlab(rest[3:], where)
+        elif name not in QUIET:
+            self.clock.epoch += 1
+            self.network.leave(where, f"{name}: {INSTEAD.get(name, PROGRAM)}")
+
+    def _sleep(self, words: list[str], _where: Where, _space: str) -> None:
+        self.clock.now += sum(quantities.seconds(each) for each in words)
+
+    def _tc(self, words: list[str], where: Where, space: str) -> None:
+        while words and words[0].startswith("-"):
+            option, words = words[0], words[1:]
+            if option in ("-n", "-net", "-netns"):
+                space, words = words[0], words[1:]
+            elif option in ("-b", "-batch", "-force"):
+                raise ValueError("a batch file is not read: give its commands in this file")
+        what = next(
+            (each for each in ("qdisc", "class", "filter", "monitor", "action") if each.startswith(words[0])), ""
+        )
+        verb = words[1] if len(words) > 1 else "show"
+        if "show".startswith(verb) or verb in ("ls", "list", "get") or what in ("monitor", "action"):
+            return
+        if "dev" not in words or not what:
+            raise ValueError("this command names no device")
+        at = words.index("dev")
+        device = self._found(space, words[at + 1], where)
+        rest = [*words[2:at], *words[at + 2 :]]
+        if what == "filter" and "mirred" in rest and "dev" in rest:
+            device.mirror = self._found(space, rest[rest.index("dev") + 1], where)
+            return
+        tree = self._tree(device, verb, where)
+        if tree is not None and (reason := queues.command(tree, what, verb, rest, where)):
+            raise ValueError(reason)
+
+    def _tree(self, device: Device, verb: str, where: Where) -> QueueTree | None:
+        """Return the qdiscs that are in force from now on, or None if it is not known from when on."""
+        at, epoch = self.last.get(id(device), (self.clock.now, self.clock.epoch))
+        if epoch != self.clock.epoch and at == self.clock.now:
+            if verb not in ("del", "delete"):
+                message = (
+                    f"a change of {device.name} after a program that takes an unknown time; `changes` needs a time"
+                )
+                self.network.leave(where, message)
+            return None
+        self.last[id(device)] = (self.clock.now, self.clock.epoch)
+        if self.clock.now not in device.trees:
+            latest = device.trees[max(device.trees)] if device.trees else QueueTree()
+            device.trees[self.clock.now] = latest.copy()
+        return device.trees[self.clock.now]
+
+    def _sysctl(self, words: list[str], where: Where, space: str) -> None:
+        for word in words:
+            if not word.startswith("-") and "=" in word:
+                name, _, value = word.partition("=")
+                self._set(name.strip().replace("/", "."), value.strip().strip("\"'"), where, space)
+
+    def _set(self, name: str, value: str, where: Where, space: str) -> None:
+        found = self.network.space(space, where)
+        if name in ("net.ipv4.ip_forward", "net.ipv4.conf.all.forwarding", "net.ipv6.conf.all.forwarding"):
+            found.forwards = found.forwards or value == "1"
+        elif name.startswith(("net.ipv4.conf.", "net.ipv6.conf.", "net.bridge.", "net.ipv6.neigh", "net.mpls.")):
+            return  # of interfaces whose names differ here, or of what the lab does on its own
+        elif name.startswith("net."):
+            found.sysctls[name] = (value, where)
+        else:
+            self.network.leave(where, f"{name}: a topology sets only sysctls of net.")
+
+    def _ethtool(self, words: list[str], where: Where, space: str) -> None:
+        if words[0] not in ("-K", "--offload", "--features"):
+            return
+        device = self._found(space, words[1], where)
+        for name, value in zip(words[2::2], words[3::2], strict=False):
+            for flag, names in _FLAGS.items():
+                if name in names:
+                    device.offloads[flag] = (value == "on", where)
+
+    def _containerlab(self, words: list[str], where: Where) -> None:
+        """Follow `containerlab tools netem set`."""
+        given: dict[str, str] = {}
+        for word, value in zip(words, [*words[1:], ""], strict=True):
+            if word.startswith("-"):
+                name, _, own = word.lstrip("-").partition("=")
+                given[{"n": "node", "i": "interface"}.get(name, name)] = own or value
+        space = _container(given.get("node", ""), self.network)
+        if space is None:
+            self.network.leave(where, f"{given.get('node', 'no node')}: this network has no such node")
+            return
+        parts = ["delay", given["delay"]] if "delay" in given else []
+        parts += [given["jitter"]] if "jitter" in given and parts else []
+        parts += ["loss", f"{given['loss']}%"] if "loss" in given else []
+        parts += ["rate", f"{given['rate']}kbit"] if "rate" in given else []
+        parts += ["corrupt", f"{given['corruption']}%"] if "corruption" in given else []
+        interface = given.get("interface", "eth1")
+        self.follow(["tc", "qdisc", "replace", "dev", interface, "root", "netem", *parts], where, space)
+
+
+def _plain(words: list[str]) -> list[str]:
+    """Return a command without `sudo` and the like, their options, and variables that it sets."""
+    left = list(words)
+    while left:
+        name = left[0].rpartition("/")[2]
+        if name in PREFIXES or re.fullmatch(r"[A-Za-z_]\w*=.*", left[0], re.DOTALL):
+            left = left[1:]
+            while left and name in PREFIXES and left[0].startswith("-"):
+                left = left[2:] if left[0] in ("-u", "-g") else left[1:]
+        elif name in ("timeout", "nice") and len(left) > 2:
+            left = left[1:]
+            while left and (left[0].startswith("-") or left[0][:1].isdigit()):
+                left = left[1:]
+        else:
+            break
+    return left
+
+
+def _nsenter(words: list[str]) -> tuple[str, list[str]] | None:
+    for index, word in enumerate(words):
+        if match := re.fullmatch(r"(?:--net=|-n)/(?:var/)?run/netns/(\S+)", word):
+            rest = words[index + 1 :]
+            return match[1], rest[1:] if rest[:1] == ["--"] else rest
+    return None
+
+
+def _docker(words: list[str], network: FoundNetwork) -> tuple[str, list[str]] | None:
+    if words[:1] != ["exec"]:
+        return None
+    left = words[1:]
+    while left and left[0].startswith("-"):
+        left = left[2:] if left[0] in ("-e", "-u", "-w", "--user", "--env", "--workdir") else left[1:]
+    space = _container(left[0], network) if left else None
+    return None if space is None else (space, left[1:])
+
+
+def _container(name: str, network: FoundNetwork) -> str | None:
+    """Return the node of a container, whose name ends with the node's name."""
+    if name in network.spaces:
+        return name
+    return next((each for each in network.spaces if each and name.endswith(f"-{each}")), None)

@@ -1,0 +1,235 @@
+"""Read the parameters of netem and of queues in tc's words, with the keys and values of a topology.
+
+Sources: iproute2, tc/q_netem.c, tc/q_tbf.c and the tc/q_*.c of each queue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from lab.ext.importing import quantities
+from lab.guest.network import ACK_FILTER, DIFFSERV, ISOLATION
+from lab.spec import queue
+from lab.units import Duration, Rate, Size
+
+NETEM_LIMIT = 1000  # packets, netem's default
+# netem accepts any beginning of these words; the first that fits counts.
+NETEM_WORDS = (
+    *("limit", "latency", "delay", "reorder", "drop", "loss", "duplicate", "corrupt", "gap", "distribution", "rate"),
+    *("slot", "ecn", "seed"),
+)
+_TIME = {"target", "interval", "ce_threshold", "tupdate", "rtt", "step_thresh", "min_qlen_step", "refill_delay"}
+_TIME |= {"horizon"}
+_SIZE = {"quantum", "initial_quantum", "memory_limit", "memlimit", "min", "max", "avpkt"}
+_ALIASES = {"ce-threshold": "ce_threshold", "split-gso": "split_gso", "ack-filter": "ack_filter"}
+
+
+class RefusedWords(ValueError):
+    """Raised for words that tc would not accept either, or that the reader does not know."""
+
+
+@dataclass
+class ReadSettings:
+    """Holds what one qdisc's parameters mean for a direction, and what of them has no counterpart."""
+
+    keys: dict[str, Any] = field(default_factory=dict)  # of a direction, with a topology's values
+    untaken: list[str] = field(default_factory=list)
+
+
+class _Words:
+    """Walks over the words of a command."""
+
+    def __init__(self, words: list[str]) -> None:
+        self.left = list(reversed(words))
+
+    def __iter__(self) -> Iterator[str]:
+        while self.left:
+            yield self.left.pop()
+
+    def next(self, after: str) -> str:
+        if not self.left:
+            raise RefusedWords(f"'{after}' lacks its value")
+        return self.left.pop()
+
+    def if_number(self) -> str | None:
+        """Return the next word if it begins with a digit."""
+        return self.left.pop() if self.left and self.left[-1][:1] in "0123456789." else None
+
+
+def netem(words: list[str]) -> ReadSettings:
+    """Return what netem's parameters mean. Raises RefusedWords, or ValueError for a wrong value."""
+    found, left = ReadSettings(), _Words(words)
+    found.keys["limit"] = NETEM_LIMIT
+    for word in left:
+        name = next((each for each in NETEM_WORDS if each.startswith(word)), None)
+        if name is None:
+            raise RefusedWords(f"netem has no parameter '{word}'")
+        _netem(name, left, found)
+    if "jitter" not in found.keys:
+        found.keys.pop("jitter_correlation", None)
+    return found
+
+
+def _netem(name: str, left: _Words, found: ReadSettings) -> None:
+    keys = found.keys
+    match name:
+        case "limit":
+            keys["limit"] = quantities.count(left.next(name))
+        case "delay" | "latency":
+            keys["delay"] = quantities.time(left.next(name))
+            if jitter := left.if_number():
+                keys["jitter"] = quantities.time(jitter)
+                if correlation := left.if_number():
+                    keys["jitter_correlation"] = quantities.share(correlation)
+        case "loss" | "drop":
+            _loss(left, found)
+        case "duplicate" | "corrupt" | "reorder":
+            keys[name] = quantities.share(left.next(name))
+            if correlation := left.if_number():
+                found.untaken.append(f"{name}'s correlation of {correlation}: here each frame is drawn independently")
+        case "rate":
+            keys["rate"] = quantities.rate(left.next(name))
+            overhead = [word for word in (left.if_number() for _ in range(3)) if word]
+            if overhead:
+                found.untaken.append("the rate's overhead and cells: here a rate counts the whole Ethernet frame")
+        case "distribution":
+            kind = left.next(name)
+            if kind != "uniform":
+                found.untaken.append(f"distribution {kind}: the jitter here is uniform")
+        case "gap":
+            found.untaken.append(f"gap {left.next(name)}: here each frame is drawn for reordering")
+        case "slot":
+            _slot(left, found)
+        case "seed":
+            left.next(name)  # the trial's own seed decides
+        case _:
+            found.untaken.append(f"{name} has no counterpart")
+
+
+def _loss(left: _Words, found: ReadSettings) -> None:
+    word = left.next("loss")
+    if word == "state":
+        while left.if_number():
+            pass
+        found.untaken.append("loss state, a chain of four states: the nearest here is burst_loss, with two")
+        return
+    if word == "gemodel":
+        names = ("p", "r", "bad", "good")
+        values = [quantities.share(each) for each in (left.if_number() for _ in names) if each]
+        if not values:
+            raise RefusedWords("'gemodel' lacks its value")
+        given = dict(zip(names, values, strict=False))
+        given.setdefault("r", _rest(given["p"]))
+        # q_netem.c passes 1-h and 1-k: the loss in the bad and in the good state
+        found.keys["burst_loss"] = given
+        return
+    share = left.next("loss") if word == "random" else word
+    found.keys["loss"] = quantities.share(share)
+    if correlation := left.if_number():
+        found.untaken.append(
+            f"loss's correlation of {correlation}: here each frame is drawn independently; burst_loss makes bursts"
+        )
+
+
+def _rest(share: str) -> str:
+    return quantities.share(f"{100 - float(share.split()[0]):.10f}")
+
+
+def _slot(left: _Words, found: ReadSettings) -> None:
+    word = left.next("slot")
+    if word == "distribution":
+        found.untaken.append("slot distribution: slots here are between min and max")
+        for _ in range(3):
+            left.next("slot")
+        return
+    slot: dict[str, Any] = {"min": quantities.time(word)}
+    slot["max"] = quantities.time(left.if_number() or word)
+    while left.left and left.left[-1] in ("packets", "bytes"):
+        name = left.next("slot")
+        value = left.next(name)
+        slot[name] = quantities.count(value) if name == "packets" else quantities.size(value)
+    found.keys["slot"] = slot
+
+
+def tbf(words: list[str]) -> ReadSettings:
+    """Return what TBF's parameters mean: a rate, and a queue of as many bytes. Raises RefusedWords or ValueError."""
+    found, left = ReadSettings(), _Words(words)
+    given: dict[str, str] = {}
+    for word in left:
+        name = {"buffer": "burst", "maxburst": "burst", "mtu": "minburst"}.get(word, word)
+        if name not in ("rate", "burst", "limit", "latency", "peakrate", "minburst", "mpu", "overhead", "linklayer"):
+            raise RefusedWords(f"tbf has no parameter '{word}'")
+        given[name] = left.next(word)
+    if "rate" not in given:
+        raise RefusedWords("tbf needs a rate")
+    rate = Rate.of(quantities.rate(given["rate"]))
+    found.keys["rate"] = str(rate)
+    burst = Size.of(quantities.size(given.get("burst", "0").split("/")[0])).bytes
+    if "limit" in given:
+        found.keys["queue"] = {"kind": "bfifo", "limit": quantities.size(given["limit"])}
+    elif "latency" in given:  # q_tbf.c: limit = rate * latency + burst
+        latency = Duration.of(quantities.time(given["latency"]))
+        limit = rate.bps * latency.ns // (8 * 10**9) + burst
+        found.keys["queue"] = {"kind": "bfifo", "limit": f"{limit} B"}
+    if burst:
+        found.untaken.append(f"tbf's burst of {burst:,} B: here each frame leaves at the rate, without a burst")
+    if "peakrate" in given:
+        found.untaken.append("tbf's peakrate: here each frame leaves at the rate")
+    return found
+
+
+def fifo(kind: str, words: list[str]) -> dict[str, Any]:
+    """Return a queue of this kind with tc's parameters. Raises RefusedWords or ValueError."""
+    made: dict[str, Any] = {"kind": kind}
+    left = _Words(words)
+    for word in left:
+        _parameter(kind, _ALIASES.get(word, word), left, made)
+    if kind == "pfifo":
+        made.setdefault("limit", 1000)  # the length of a device's queue
+    return made
+
+
+def _parameter(kind: str, word: str, left: _Words, made: dict[str, Any]) -> None:
+    known = queue.KINDS[kind]
+    if kind == "cake" and word in DIFFSERV:
+        made["diffserv"] = word
+    elif kind == "cake" and word in ISOLATION:
+        made["isolation"] = word
+    elif kind == "cake" and word in ACK_FILTER:
+        made["ack_filter"] = word
+    elif kind == "cake" and word == "bandwidth":
+        made["bandwidth"] = quantities.rate(left.next(word))
+    elif kind == "cake" and word == "unlimited":
+        return
+    elif word.startswith("no") and _flag(known, word[2:]):
+        made[word[2:]] = False
+    elif _flag(known, word):
+        made[word] = True
+    elif word in known:
+        made[word] = _value(kind, word, left.next(word))
+    else:
+        raise RefusedWords(f"{kind}'s parameter '{word}' has no counterpart")
+
+
+def _flag(known: Mapping[str, queue.ParameterReader], name: str) -> bool:
+    """Return whether a parameter is true or false, which its reader accepts."""
+    if name not in known:
+        return False
+    try:
+        return known[name](True) is True
+    except ValueError:
+        return False
+
+
+def _value(kind: str, name: str, text: str) -> Any:
+    if name in _TIME:
+        return quantities.time(text)
+    if name in _SIZE or (name == "limit" and kind in ("bfifo", "red")):
+        return quantities.size(text)
+    if name == "maxrate":
+        return quantities.rate(text)
+    if name == "probability":
+        return quantities.share(f"{float(text) * 100:.10f}")
+    return f"{quantities.count(text)} s" if name == "perturb" else quantities.count(text)

@@ -1,0 +1,96 @@
+"""`lab import`: what it prints, writes and answers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import lab
+from tests.ext.importing.test_containerlab import ROUTED, TWO
+from tests.kinds import Type
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "two.clab.yml").write_text(TWO)
+    (tmp_path / "routed.clab.yml").write_text(ROUTED)
+    return tmp_path
+
+
+def test_what_is_written_passes_the_check(type_in: Type, folder: Path) -> None:
+    done = type_in("lab import routed.clab.yml -o topologies/routed.yaml")
+    assert done.returncode == 0
+    assert done.stdout == ""
+    assert done.stderr.splitlines()[-1] == "topologies/routed.yaml: 2 hosts, 3 routers, 1 switch, 5 links; not taken: 8"
+    checked = type_in("lab check topologies/routed.yaml")
+    assert (checked.returncode, checked.stderr) == (0, "no mistakes found\n")
+    assert type_in("lab graph routed").returncode == 0
+    text = (folder / "topologies" / "routed.yaml").read_text()
+    assert all(f"#   {line}" in text for line in done.stderr.splitlines()[:-1])
+
+
+@pytest.mark.usefixtures("folder")
+def test_strict(type_in: Type) -> None:
+    assert type_in("lab import --strict two.clab.yml").returncode == 0
+    assert type_in("lab import --strict routed.clab.yml").returncode == 2
+
+
+@pytest.mark.usefixtures("folder")
+def test_without_a_file_it_prints_the_topology(type_in: Type) -> None:
+    done = type_in("lab import two.clab.yml")
+    assert done.stdout.startswith(
+        "# Imported from two.clab.yml with `lab import`.\nabout: two, imported from two.clab.yml.\n"
+    )
+    assert done.stderr == "topology: 2 hosts, 1 link; everything was taken\n"
+
+
+@pytest.mark.usefixtures("folder")
+def test_json(type_in: Type) -> None:
+    answer = json.loads(type_in("lab import routed.clab.yml --json").stdout)
+    assert answer["topology"].startswith("# Imported from routed.clab.yml")
+    assert answer["untaken"][0] == {
+        "file": "routed.clab.yml",
+        "line": 2,
+        "message": "mgmt: a network here needs no management network",
+    }
+    assert answer["beside"] == {}
+
+
+def test_traces_are_written_beside(type_in: Type, folder: Path) -> None:
+    (folder / "a.txt").write_text("0 12\n1 6\n")
+    assert type_in("lab import a.txt -o made/link.yaml").returncode == 0
+    assert {path.name for path in (folder / "made").iterdir()} == {"link.yaml", "link-forward.csv"}
+    assert type_in("lab check made/link.yaml").returncode == 0
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("lab import absent.sh", "lab: absent.sh: No such file or directory"),
+        ("lab import .", "lab: .: is no file"),
+        ("lab import two.clab.yml -o two.clab.yml", "lab: -o two.clab.yml: this is the file to import"),
+        ("lab import two.clab.yml routed.clab.yml", "lab: routed.clab.yml: after a network, give scripts"),
+        ("lab import two.clab.yml --set X", "lab: --set X: write it as NAME=VALUE"),
+        ("lab import two.clab.yml -o two.clab.yml/x.yaml", "two.clab.yml/x.yaml cannot be written"),
+        ("lab import binary", "is not UTF-8 text"),
+        ("lab import prose", "lab: prose:1: is not a containerlab file"),
+        ("lab import empty.sh", "lab: empty.sh:1: describes no host with a link"),
+    ],
+)
+def test_mistakes(type_in: Type, folder: Path, command: str, message: str) -> None:
+    (folder / "binary").write_bytes(b"\x00\xff" * 100)
+    (folder / "prose").write_text("Dear lab,\n")
+    (folder / "empty.sh").write_text("")
+    done = type_in(command)
+    assert done.returncode in (2, 3)
+    assert message in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_function(folder: Path) -> None:
+    found = lab.import_topology(folder / "two.clab.yml", out=folder / "two.yaml")
+    assert found.untaken == ()
+    assert (folder / "two.yaml").read_text() == found.text
