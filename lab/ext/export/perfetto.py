@@ -6,11 +6,14 @@ track_event/*.proto of Perfetto, whose field numbers never change). Times are th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, BinaryIO
+from typing import BinaryIO
+
+import msgspec
 
 from lab.errors import InputError
+from lab.ext.export.outputs import Number, typed
 from lab.ext.export.processes import Span, spans
 from lab.ext.export.protobuf import data, number
 from lab.ext.export.segments import TracedConnection, TracedSegment, samples_of, traced
@@ -52,6 +55,15 @@ def write(record: Record, file: BinaryIO) -> int:
     if not trace.events:
         raise InputError(f"trial {record.address[:12]} has nothing to draw: no probe captured or sampled anything")
     return trace.events
+
+
+class _QueueSample(msgspec.Struct):
+    """One moment of what the probe `QueueState` wrote."""
+
+    ns: Number
+    backlog: Number
+    drops: Number
+    marks: Number | None = None
 
 
 @dataclass
@@ -176,8 +188,8 @@ def _show_link(trace: _Trace, record: Record, link: str) -> None:
     group = _Group(trace, f"link {link}")
     for way in WAYS:
         name = outputs.queue(link, way)
-        samples: list[Mapping[str, Any]] = record.json(name) if name in record.outputs else []
+        samples = typed(record, name, list[_QueueSample]) or []
         for what, said in (("backlog", "packets in the queue"), ("drops", "drops"), ("marks", "marks")):
-            values = [(each["ns"], each[what]) for each in samples if what in each]
+            values = [(each.ns, value) for each in samples if (value := getattr(each, what)) is not None]
             if values:
                 _show_counter(trace, group.counter(f"{said}, {way}", unit=_COUNT), values)

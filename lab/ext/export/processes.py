@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from lab.ext.export.outputs import Number, typed
 from lab.guest import outputs
 from lab.record.record import Record
 
@@ -18,6 +21,20 @@ class Span:
     name: str
     start_ns: int
     end_ns: int
+
+
+class _Started(msgspec.Struct):
+    start_ns: Number
+
+
+class _Received(msgspec.Struct):
+    first_ns: Number
+    last_ns: Number
+
+
+class _Ran(msgspec.Struct):
+    start_ns: Number
+    end_ns: Number
 
 
 def spans(record: Record) -> Iterator[Span]:
@@ -33,12 +50,11 @@ def spans(record: Record) -> Iterator[Span]:
 
 
 def _of(record: Record, workload: dict[str, Any], prefix: str, of: str) -> Iterator[Span]:
-    def found(name: str) -> dict[str, int]:
-        return record.json(prefix + name) if prefix + name in record.outputs else {}
-
-    sent, received, netcat = found(outputs.BULK_SENDER), found(outputs.BULK), found(outputs.NETCAT)
+    sent = typed(record, prefix + outputs.BULK_SENDER, _Started)
+    received = typed(record, prefix + outputs.BULK, _Received)
+    netcat = typed(record, prefix + outputs.NETCAT, _Ran)
     if sent and received:
-        yield Span(workload["client"], f"{of}sender", sent["start_ns"], received["last_ns"])
-        yield Span(workload["server"], f"{of}receiver", received["first_ns"], received["last_ns"])
+        yield Span(workload["client"], f"{of}sender", sent.start_ns, received.last_ns)
+        yield Span(workload["server"], f"{of}receiver", received.first_ns, received.last_ns)
     if netcat:
-        yield Span(workload["client"], f"{of}nc", netcat["start_ns"], netcat["end_ns"])
+        yield Span(workload["client"], f"{of}nc", netcat.start_ns, netcat.end_ns)

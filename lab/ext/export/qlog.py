@@ -8,7 +8,9 @@ stream 0, an ACK acknowledges packet numbers, and the receive window is a MAX_DA
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import Any, BinaryIO
 
 import msgspec
@@ -87,14 +89,17 @@ def _common(start: int) -> _Event:
 
 def _events(each: TracedConnection, start: int) -> Iterator[_Event]:
     """Yield the events of the segments and the samples, in the order of time."""
-    samples = sorted((found for sample in each.samples for found in _sampled(sample, start)), key=lambda pair: pair[0])
-    at, windows, first = 0, [-1, -1], int(each.has_handshake)
+    samples = heapq.merge(*(_sampled(sample, start) for sample in each.samples), key=itemgetter(0))
+    coming = next(samples, None)
+    windows, first = [-1, -1], int(each.has_handshake)
     for segment in each.segments():
-        while at < len(samples) and samples[at][0] <= segment.time_ns:
-            yield samples[at][1]
-            at += 1
+        while coming and coming[0] <= segment.time_ns:
+            yield coming[1]
+            coming = next(samples, None)
         yield from _of_segment(segment, start, first, windows)
-    yield from (event for _, event in samples[at:])
+    if coming:
+        yield coming[1]
+    yield from (event for _, event in samples)
 
 
 def _of_segment(segment: TracedSegment, start: int, first: int, windows: list[int]) -> Iterator[_Event]:
@@ -138,7 +143,8 @@ def _kind(segment: TracedSegment) -> str:
 
 def _sampled(samples: Samples, start: int) -> Iterator[tuple[int, _Event]]:
     """Yield (time in ns, event) of each sample: the metrics, and a change of the congestion state before them."""
-    columns = {name: samples[name].tolist() for name in _NEEDED if name in samples}
+    named = (*_NEEDED, *(name for name in _NEWER if name in samples))
+    columns = {name: samples[name].tolist() for name in named}
     state = None
     for row, time_ns in enumerate(samples.time_ns.tolist()):
         now = {name: column[row] for name, column in columns.items()}
@@ -151,20 +157,8 @@ def _sampled(samples: Samples, start: int) -> Iterator[tuple[int, _Event]]:
         yield time_ns, {"time": time, "name": "recovery:metrics_updated", "data": _metrics(now)}
 
 
-_NEEDED = [
-    "ca_state",
-    "rtt",
-    "rttvar",
-    "min_rtt",
-    "snd_cwnd",
-    "snd_mss",
-    "snd_ssthresh",
-    "unacked",
-    "sacked",
-    "lost",
-    "retrans",
-    "pacing_rate",
-]
+_NEEDED = ["ca_state", "rtt", "rttvar", "snd_cwnd", "snd_mss", "snd_ssthresh", "unacked", "sacked", "lost", "retrans"]
+_NEWER = ("min_rtt", "pacing_rate")  # not in the struct of every kernel
 
 
 def _metrics(now: dict[str, int]) -> _Event:

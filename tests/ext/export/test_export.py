@@ -2,26 +2,35 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
 import struct
 import tracemalloc
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
+import jsonschema
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
 from typer.testing import CliRunner
 
 from lab.cli.app import app
-from lab.errors import InputError, MachineError
-from lab.ext.export import api, qlog
+from lab.errors import InputError, LabError, MachineError
+from lab.ext.export import api, perfetto, qlog
 from lab.ext.export.files import whole
 from lab.record.record import Record
-from tests.ext.export.conftest import Make
+from tests.ext.export.conftest import LOSSY, Make
+from tests.ext.export.test_qlog import SCHEMA
 from tests.metric.conftest import packet, write
 from tests.report.conftest import Keep, here, keep
 
 __all__ = ["here", "keep"]  # fixtures
+SEEDS = count(1)  # of records that differ only in their bytes
 
 
 @pytest.mark.parametrize("kind", ["qlog", "perfetto"])
@@ -126,3 +135,53 @@ def test_a_longer_capture_needs_no_more_memory(make: Make, tmp_path: Path, monke
 def _numbered(segment: bytes, seq: int, ack: int) -> bytes:
     """Return the frame with these TCP numbers, which follow the headers of Ethernet and IPv4, and the ports."""
     return segment[:38] + struct.pack(">II", seq, ack) + segment[46:]
+
+
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    changes=st.lists(st.tuples(st.integers(0, 60_000), st.integers(0, 255)), min_size=1, max_size=40),
+    samples=st.lists(st.tuples(st.integers(0, 4_000), st.integers(0, 255)), max_size=10),
+    length=st.integers(0, 60_000),
+)
+def test_damaged_bytes_give_an_error_of_the_lab_or_a_whole_file(
+    changes: list[tuple[int, int]], samples: list[tuple[int, int]], length: int, make: Make
+) -> None:
+    capture, taken = (
+        _changed(LOSSY[name].read_bytes(), flips)
+        for name, flips in (("capture.sender.eth0.pcap", changes), ("tcp_info.sender.bin", samples))
+    )
+    record = make({"capture.sender.eth0.pcap": capture[:length], "tcp_info.sender.bin": taken}, seed=next(SEEDS))
+    file = io.BytesIO()
+    with suppress(LabError):
+        qlog.write(record, file)
+        jsonschema.validate(json.loads(file.getvalue()), SCHEMA)
+    file = io.BytesIO()
+    with suppress(LabError):
+        assert perfetto.write(record, file) > 0
+        protos.Trace.FromString(file.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("queue.path.forward.json", b'[{"ns": "1"}]'),
+        ("queue.path.forward.json", b'[{"ns": 1, "backlog": 99999999999999999999, "drops": 0}]'),
+        ("queue.path.back.json", b"{}"),
+        ("netcat.json", b'{"start_ns": []}'),
+        ("bulk.json", b"7"),
+        ("tcp_info.sender.bin", struct.pack("<qII", 1, 1 << 16 | 2, 5) + bytes(5)),
+    ],
+)
+def test_an_output_of_another_form_is_named(name: str, content: bytes, make: Make) -> None:
+    with pytest.raises(LabError):
+        perfetto.write(make({name: content}), io.BytesIO())
+    if "tcp_info" in name:
+        with pytest.raises(LabError):
+            qlog.write(make({name: content}, seed=2), io.BytesIO())
+
+
+def _changed(data: bytes, flips: list[tuple[int, int]]) -> bytes:
+    found = bytearray(data)
+    for at, value in flips:
+        found[at % len(found)] = value
+    return bytes(found)
