@@ -18,16 +18,17 @@ from lab.verdict.repeats import faults
 from lab.verdict.sample import independent
 
 CSV = ".csv"
-COLUMNS: Mapping[str, str] = {  # the name of each column, and its type in Arrow; a missing figure is null
+COLUMNS: Mapping[str, str] = {  # the name of each column, and its type in Arrow; a missing number is null
     "claim": "string",
     "arm": "string",
     "point": "string",
     "part": "string",
+    "figure": "string",  # its name in a study with several figures, else ""
     "kernel": "string",  # that the trial ran on
     "clock": "string",
     "seed": "uint64",
     "repeat": "uint32",
-    "figure": "float64",  # of this trial, in `unit`; in a relative arm, the ratio to the other arm's with this seed
+    "value": "float64",  # of this trial, in `unit`; in a relative arm, the ratio to the other arm's with this seed
     "low": "float64",  # bounds that the machine's other work causes, in real time; else the figure
     "high": "float64",
     "unit": "string",
@@ -45,8 +46,9 @@ COLUMNS: Mapping[str, str] = {  # the name of each column, and its type in Arrow
 def rows(claims: Iterable[TestedClaim]) -> Iterator[dict[str, Any]]:
     """Yield a row for each trial: the claims in their order, then the cases, the seeds and the repeats.
 
-    In virtual time, all repeats of a seed are the same, and have one row. A missing figure is None. A row's figure is
-    missing if too few trials of its case are valid, or the trial is not.
+    In virtual time, all repeats of a seed are the same, and have one row. A study's trial has a row for each of
+    its figures. A missing number is None. A row's value is missing if too few trials of its case are valid, or the
+    trial is not.
     """
     for claim in claims:
         for result, record in _trials(claim):
@@ -63,7 +65,7 @@ def table(claims: Iterable[TestedClaim]) -> Any:
 def write(claims: Iterable[TestedClaim], path: Path) -> int:
     """Write the rows as CSV, Parquet or Arrow, depending on the file's suffix, and return their number.
 
-    CSV has an empty field for a missing figure. Raises InputError for any other suffix, MachineError if pyarrow is
+    CSV has an empty field for a missing number. Raises InputError for any other suffix, MachineError if pyarrow is
     missing (not for CSV), and OSError if the write fails.
     """
     check(path)
@@ -104,11 +106,12 @@ def _row(claim: str, result: Result, record: Record) -> dict[str, Any]:
         "arm": trial.arm,
         "point": trial.point,
         "part": result.claimed.part if result.claimed else "",
+        "figure": result.figure,
         "kernel": trial.kernel.get("name", ""),
         "clock": trial.clock,
         "seed": trial.seed,
         "repeat": trial.repeat,
-        "figure": _number(figure),
+        "value": _number(figure),
         "low": figure.bounds[0] if figure else None,
         "high": figure.bounds[1] if figure else None,
         "unit": result.unit or "",

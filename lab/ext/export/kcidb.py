@@ -16,12 +16,13 @@ from lab.errors import InputError
 from lab.report import cases
 from lab.report.ci.case import Outcome
 from lab.report.claim import Claim
-from lab.verdict import Result
+from lab.verdict import Kind, Result
 
 VERSION = {"major": 5, "minor": 3}
 ORIGIN = "replab"  # the name of the CI system, unless the user has a registered one
 _LONGEST = 16384  # characters of an excerpt of a log
 _STATUS: Mapping[Outcome, str] = {"passed": "PASS", "failed": "FAIL", "skipped": "SKIP", "undecided": "DONE"}
+_OF_KIND: Mapping[Kind, str] = {"invalid": "ERROR", "measured": "DONE"}  # a study measures, and claims nothing
 
 _Object = dict[str, Any]
 
@@ -30,9 +31,10 @@ def report(claims: Sequence[Claim], origin: str = ORIGIN) -> _Object:
     """Return the report on judged claims, on one or more kernels.
 
     A claim's status is PASS or FAIL, as in the lab's other reports for CI: a claim fails if its verdict is not the
-    expected one, or a model misses its accuracy. It is ERROR for an invalid claim, and DONE for a claim that is
-    undecided in real time. A case has the status DONE and its measured figure. There are no times, so the same records
-    give the same bytes. Raises InputError if `origin` has other characters than a-z, 0-9 and _, or no claim has run.
+    expected one, or a model misses its accuracy. It is ERROR for an invalid claim, and DONE for a study and for a
+    claim that is undecided in real time. A case has the status DONE and its measured figure. There are no times, so the
+    same records give the same bytes. Raises InputError if `origin` has other characters than a-z, 0-9 and _, or no
+    claim has run.
     """
     if not re.fullmatch("[a-z0-9_]+", origin):
         raise InputError(f"--origin {origin}: KCIDB allows only the characters a-z, 0-9 and _")
@@ -86,7 +88,7 @@ def _tests(claim: Claim, origin: str, kernel: Mapping[str, Any]) -> Iterator[_Ob
         **common,
         "path": path,
         "comment": " ".join(claim.judged.declared.claim.split()),
-        "status": "ERROR" if claim.verdict.kind == "invalid" else _STATUS[case.outcome],
+        "status": _OF_KIND.get(claim.verdict.kind, _STATUS[case.outcome]),
         "log_excerpt": case.message.replace("\0", " ")[:_LONGEST],
         "misc": {"verdict": claim.verdict.kind, "clock": claim.judged.result.clock, "trials": trials},
     }
@@ -97,7 +99,7 @@ def _tests(claim: Claim, origin: str, kernel: Mapping[str, Any]) -> Iterator[_Ob
 def _figure(result: Result, path: str, common: _Object, kernel: Mapping[str, Any]) -> Iterator[_Object]:
     if result.measured is None or not isfinite(result.measured.number):
         return
-    below = ".".join((path, _word(result.arm), *([_word(result.point)] if result.point else [])))
+    below = ".".join((path, _word(result.arm), *(_word(name) for name in (result.point, result.figure) if name)))
     figure: _Object = {"value": result.measured.number}
     figure |= {} if result.measured.unit == "1" else {"unit": result.measured.unit, "prefix": "metric"}
     yield {
@@ -109,6 +111,7 @@ def _figure(result: Result, path: str, common: _Object, kernel: Mapping[str, Any
         "misc": {
             "arm": result.arm,
             "point": result.point,
+            "figure": result.figure,
             "verdict": result.verdict.kind if result.verdict else "",
             "trials": list(result.trials),
         },

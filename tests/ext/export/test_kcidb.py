@@ -13,6 +13,7 @@ import lab
 from lab.errors import InputError
 from lab.ext.export import api, kcidb
 from tests.report.conftest import KERNEL, Keep, here, keep
+from tests.report.test_frame import STUDY, kept
 
 __all__ = ["here", "keep"]  # fixtures
 OLDER = {**KERNEL, "name": "6.1", "version": "6.1.140-1", "id": "k0", "patches": ["one.patch"]}
@@ -62,6 +63,14 @@ def test_an_invalid_claim_is_an_error(keep: Keep) -> None:
     (test,) = report()["tests"]
     assert test["status"] == "ERROR"
     assert test["misc"]["verdict"] == "invalid"
+
+
+def test_a_study_is_done_with_a_number_for_each_figure(here: Path) -> None:
+    kept(here, "study", STUDY)
+    tests = {each["path"]: each for each in report()["tests"]}
+    assert tests["replab.toy.study"]["status"] == "DONE"
+    assert tests["replab.toy.study.plain.time"]["number"] == {"value": 1.5, "unit": "s", "prefix": "metric"}
+    assert tests["replab.toy.study.plain.time_again"]["misc"]["figure"] == "time again"
 
 
 def test_the_same_store_gives_the_same_bytes(keep: Keep) -> None:
