@@ -24,6 +24,7 @@ from lab.metric.tcp_info import Samples
 from lab.record.record import Record
 
 _SEQUENCE = 1  # of all packets: one writer
+_CLEARED = 1  # SequenceFlags: no earlier state of the sequence is needed
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 _COUNT, _BYTES = 2, 3  # CounterDescriptor.Unit
 _FLAGS = ((SYN, "SYN"), (FIN, "FIN"), (RST, "RST"))
@@ -74,8 +75,8 @@ class _Trace:
     processes: int = 0
 
     def packet(self, *fields: bytes) -> None:
-        content = b"".join((*fields, number(10, _SEQUENCE)))
-        self.file.write(data(1, content))
+        first = () if self.tracks > 1 else (number(13, _CLEARED),)
+        self.file.write(data(1, b"".join((*fields, *first, number(10, _SEQUENCE)))))
 
     def track(self, *fields: bytes) -> int:
         """Describe a new track, and return its number."""

@@ -52,6 +52,7 @@ def test_every_segment_is_an_instant_of_its_connection(lossy: Record) -> None:
     connection = "sender/10.0.1.1:37912 > 10.0.1.2:5001 on eth0"
     sent, received = trace.of(f"{connection}/sent"), trace.of(f"{connection}/received")
     assert trace.count == len(trace.packets)
+    assert protos.Trace.FromString(trace.bytes).packet[0].sequence_flags == 1, "older versions of Perfetto need it"
     assert sorted(each.timestamp for each in (*sent, *received)) == capture.time_ns[capture.tcp].tolist()
     assert {each.track_event.type for each in sent} == {Event.TYPE_INSTANT}
     assert {each.track_event.name for each in sent} >= {"SYN", "data", "retransmission", "ACK"}
