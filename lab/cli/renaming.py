@@ -11,7 +11,6 @@ OLD_NAMES: Mapping[tuple[str, ...], tuple[str, ...]] = {
     ("merge",): ("cluster", "merge"),
     ("push",): ("cluster", "push"),
     ("clean",): ("store", "clean"),
-    ("export",): ("store", "export"),
     ("baseline", "save"): ("kernel", "baseline"),
 }
 

@@ -12,6 +12,7 @@ EXTENSIONS = (
     "cluster",
     "course",
     "doctor",
+    "export",
     "hands_on",
     "importing",
     "mininet",

@@ -275,15 +275,16 @@ class _Reader:
         ways = census.number(flow), census.number(flow.reverse)
         syns = census.syn(flow), census.syn(flow.reverse)
         shifts = [syn.window_scale if syn else None for syn in syns]
+        first = origins(census, flow)
         self.packets = 0
         self._ways = [
             _Way(
                 key=None if way is None else census.keys[way],
-                seq=_Unwrapped(_origin(census, way, other)),
-                ack=_Unwrapped(_origin(census, other, way)),
+                seq=_Unwrapped(own),
+                ack=_Unwrapped(other),
                 shift=0 if None in shifts else shift or 0,
             )
-            for way, other, shift in zip(ways, ways[::-1], shifts, strict=True)
+            for way, own, other, shift in zip(ways, first, first[::-1], shifts, strict=True)
         ]
         self._acked: int | None = None
 
@@ -294,6 +295,12 @@ class _Reader:
         part = ConnectionPart(forward, back, self._acked)
         self._acked = int(part.acked[-1]) if len(back) else self._acked
         return part
+
+
+def origins(census: Census, flow: Flow) -> tuple[int, int]:
+    """Return the number, as sent, from which `Segments.seq` counts: in the direction `flow`, and in the other one."""
+    ways = census.number(flow), census.number(flow.reverse)
+    return _origin(census, *ways), _origin(census, *ways[::-1])
 
 
 def _origin(census: Census, way: int | None, other: int | None) -> int:

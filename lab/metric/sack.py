@@ -19,11 +19,11 @@ def sack_blocks(capture: Capture, segments: Segments) -> Mapping[int, Blocks]:
         packet, ack = int(segments.packet[row]), int(segments.ack[row])
         low = int(raw[packet])
         found[row] = tuple(
-            (ack + _distance(low, left), ack + _distance(low, right)) for left, right in capture.options(packet).sack
+            (ack + distance(low, left), ack + distance(low, right)) for left, right in capture.options(packet).sack
         )
     return found
 
 
-def _distance(start: int, end: int) -> int:
+def distance(start: int, end: int) -> int:
     """Return the signed distance from one sequence number to another, modulo 2^32 and less than 2^31 in size."""
     return (end - start + 2**31) % 2**32 - 2**31

@@ -52,7 +52,7 @@ def reader(capture: TableSource) -> Any:
 
     Raises MachineError if pyarrow is missing.
     """
-    arrow = _arrow()
+    arrow = pyarrow()
     census = capture.census
     ends = [arrow.array([getattr(flow, end) for flow in census.flows], arrow.string()) for end in _ENDS]
     schema = arrow.schema(
@@ -73,7 +73,15 @@ def write(capture: TableSource, path: Path) -> int:
     """
     if path.suffix not in FORMATS:
         raise InputError(f"{path}: write a file that ends in {' or '.join(FORMATS)}")
-    batches, written = reader(capture), 0
+    return save(reader(capture), path)
+
+
+def save(batches: Any, path: Path) -> int:
+    """Write a pyarrow.RecordBatchReader as Parquet or Arrow, depending on the file's suffix. Return the number of rows.
+
+    Raises OSError if the write fails.
+    """
+    written = 0
     with _writer(path, batches.schema) as file:
         for batch in batches:
             file.write_batch(batch)
@@ -99,13 +107,14 @@ def _columns(arrow: Any, packets: Packets, census: Census, before: int, ends: Se
 
 def _writer(path: Path, schema: Any) -> Any:
     if path.suffix == ".arrow":
-        return _arrow().ipc.new_file(path, schema)
+        return pyarrow().ipc.new_file(path, schema)
     from pyarrow import parquet
 
     return parquet.ParquetWriter(path, schema)
 
 
-def _arrow() -> Any:
+def pyarrow() -> Any:
+    """Return the module pyarrow. Raises MachineError if it is missing."""
     try:
         import pyarrow
     except ImportError:

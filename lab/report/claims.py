@@ -120,6 +120,16 @@ class Claims:
         """
         return [{"claim": claim.id, **_row(result)} for claim in self for result in claim.results]
 
+    def frame(self) -> Any:
+        """Return a pyarrow.Table with one row for each trial that counts, of each seed: see `lab.report.frame`.
+
+        polars and pandas read the table: `polars.from_arrow(claims.frame())`, `claims.frame().to_pandas()`. Raises
+        MachineError if pyarrow is missing: `pip install 'replab[tables]'`.
+        """
+        from lab.report import frame
+
+        return frame.table(self)
+
     def plot(self, kind: str = "", **options: Any) -> Html:
         """Return one figure per claim, one below the other: see `Claim.plot`."""
         return Html(*(claim.plot(kind, **options).text for claim in self))

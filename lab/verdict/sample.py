@@ -64,6 +64,12 @@ class Sample:
         ratios = (figure.over(self.base[which]) for which, figure in self.figures.items())
         return [ratio for ratio in ratios if ratio]
 
+    def figure_of(self, record: Record) -> Value | None:
+        """Return the figure of one trial, or its ratio to the other arm's figure; None if there is none."""
+        which = _which(record)
+        figure = self.figures.get(which)
+        return figure if figure is None or self.base is None else figure.over(self.base[which])
+
     @property
     def numbers(self) -> list[float]:
         """Return the figures as numbers in the base unit."""

@@ -34,6 +34,7 @@ NEEDS: dict[str, dict[str, str]] = {
     "cluster push": {"target": "out"},
     "compare": {"base": "results", "new": "results"},
     "grade": {"submissions": "handed-in.ipynb"},
+    "export": {"names": "toy/header", "qlog": ""},
     "graph": {"topology": "symmetric-1g"},
     "kernel baseline": {"name": "spring"},
     "kernel fetch": {"name": "./file"},
@@ -75,9 +76,12 @@ WRONG = {
     "keyring": "nosuch.gpg",
     "modules": "nosuch",
     "name": "nope",
+    "names": "nope",
     "new": "nosuch",
     "on": "nope",
+    "origin": "Nope",
     "patch": "nosuch.patch",
+    "point": "nope",
     "repeat": "0",
     "report": "nope=file",
     "results": "file",
@@ -108,6 +112,7 @@ ANYTHING = {
     ("kernel baseline", "name"): "it is a new name",
     ("bundle", "report"): "a folder of pages",
     ("doctor", "results"): "it reports what does not work",
+    ("export", "wireshark"): "it is written",
     ("graph", "out"): "it is written",
     ("mininet", "arguments"): "they are the script's",
     ("new", "name"): "it is a new name",
@@ -146,7 +151,7 @@ def argv(command: str, wrong: str) -> list[str]:
     for parameter in options_first:  # what follows a script is its own
         if parameter.name in given:
             option = [parameter.opts[0]] if parameter.param_type_name == "option" else []
-            words += [*option, given[parameter.name]]
+            words += [*option, *([given[parameter.name]] if given[parameter.name] else [])]  # a flag has no value
     return words + BESIDE.get(wrong, [])
 
 

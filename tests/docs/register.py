@@ -18,6 +18,12 @@ TYPED = (
     "lab store gc --unplanned",
     "lab store gc --unplanned --older-than 30 --yes",
     "lab store fsck",
+    "lab export mine/first --qlog",
+    "lab export mine/first --perfetto -o first.perfetto-trace",
+    "lab export --wireshark wireshark",
+    "lab export mine --table figures.csv",
+    "lab export --kcidb",
+    "lab export mine --kcidb --origin my_ci -o report.json",
     "lab store pack",
     "lab store pack --older-than 30",
     "lab store unpack",
@@ -41,9 +47,11 @@ TUTORIALS = (
     ("docs/mininet.md", "An example: bufferbloat"),
 )
 
-# Pages whose Python declares something, which is read with an experiment's words at hand; pages whose Python runs.
+# Pages whose Python declares something, which is read with an experiment's words at hand; pages whose Python runs on
+# records; pages whose Python runs on any store.
 DECLARATIONS = ("docs/experiments.md", "docs/traffic.md", "docs/own-metrics.md", "docs/hands-on.md")
 ON_RECORDS = ("docs/notebooks.md",)
+ON_ANY_STORE = ("docs/export.md",)
 
 ALL_CLAIMS = "it runs all claims of the project, or of an article, for minutes; tests do it with one claim or two"
 ATLAS = "it runs claims and scripts on several kernels; tests/ext/atlas/test_atlas.py makes a small one"
@@ -66,7 +74,9 @@ OTHER_MACHINE = "it is for another machine; tests/ext/cluster starts such a work
 RENDERS = "it executes all notebooks; tests/report renders small ones"
 
 REDIRECTS = "its output goes to a file, which a test's commands cannot do; a person tried it"
+SHOWS = "it needs a capture beside it; tests/ext/export/test_wireshark.py shows one with the profile"
 PARSED = {
+    "WIRESHARK_CONFIG_DIR=wireshark tshark -C replab -r capture.sender.eth0.pcap": SHOWS,
     "lab shell two-hosts -c 'timeout 5 tcpdump -U -s 128 -ni eth0 -w - 2> /dev/null & sleep 1;"
     " ping -c 3 receiver > /dev/null; wait' > ping.pcap": REDIRECTS,
     "lab run": ALL_CLAIMS,

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from lab.report.frame import COLUMNS
 from lab.spec import find
 from tests.docs.blocks import ROOT, Block, blocks, tutorial
-from tests.docs.register import DECLARATIONS, ON_RECORDS, TUTORIALS
+from tests.docs.register import DECLARATIONS, ON_ANY_STORE, ON_RECORDS, TUTORIALS
 
 WORDS = """
 import pathlib
@@ -34,7 +35,9 @@ def run(block: Block, names: dict[str, Any]) -> dict[str, Any]:
 def test_every_block_is_run() -> None:
     tutored = {(block.page, block.text) for block in TUTORED}
     pages = {block.page for block in blocks() if block.language == "python" and (block.page, block.text) not in tutored}
-    assert pages == {ROOT / page for page in (*DECLARATIONS, *ON_RECORDS)}, "add these to tests/docs/register.py"
+    assert pages == {ROOT / page for page in (*DECLARATIONS, *ON_ANY_STORE, *ON_RECORDS)}, (
+        "add these to tests/docs/register.py"
+    )
 
 
 @pytest.mark.parametrize("block", [block for page in DECLARATIONS for block in of(page)])
@@ -52,6 +55,15 @@ def test_a_declaration_is_taken(block: Block, tmp_path: Path) -> None:
     words: dict[str, Any] = {}
     exec(WORDS, words)
     assert run(block, dict(words)).keys() > words.keys()
+
+
+@pytest.mark.parametrize("page", ON_ANY_STORE)
+def test_a_frame_is_read_as_the_page_shows(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    for block in of(page):
+        run(block, names)
+    assert names["frame"].columns == [*COLUMNS]
 
 
 @pytest.mark.guest

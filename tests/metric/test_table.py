@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import numpy as np
+import polars
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
@@ -30,6 +31,14 @@ def test_columns_are_the_captures(mixed: Capture) -> None:
     assert made["source"].to_pylist() == ["10.0.0.1", "10.0.0.2", "10.0.0.1", "fd00::1", None, "10.0.0.1", "10.0.0.9"]
     for name in (*table._TYPES,):
         assert np.array_equal(made[name].to_numpy(), getattr(mixed, name)), name
+
+
+def test_polars_and_pandas_read_the_same_rows(mixed: Capture) -> None:
+    rows = pyarrow.table(mixed).to_pylist()
+    frame = polars.DataFrame(mixed)
+    assert frame["seq"].to_list() == mixed.seq.tolist()
+    assert [{**row, "time": None} for row in frame.to_dicts()] == [{**row, "time": None} for row in rows]
+    assert pyarrow.table(mixed).to_pandas()["seq"].tolist() == mixed.seq.tolist()
 
 
 @pytest.mark.parametrize("suffix", table.FORMATS)

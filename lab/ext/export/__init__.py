@@ -1,0 +1,18 @@
+"""Write trials and verdicts for other programs: qvis, Perfetto, Wireshark, data frames and KCIDB: `lab export`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("export",),
+    section="Share",
+    examples={
+        "export": (
+            "lab export tcp-nodelay/nagle-stall --qlog",
+            "lab export tcp-nodelay/nagle-stall --perfetto -o nagle.perfetto-trace",
+            "lab export tcp-nodelay --table figures.csv",
+            "lab export --kcidb -o report.json",
+            "lab export --wireshark ~/.config/wireshark",
+        )
+    },
+    functions=("export_kcidb", "export_perfetto", "export_qlog", "export_table", "export_wireshark"),
+)

@@ -1,0 +1,30 @@
+"""Write a file as a whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from lab.base.moving import move
+from lab.errors import MachineError
+
+
+@contextmanager
+def whole(target: Path) -> Iterator[Path]:
+    """Yield the path of a file to write, which replaces `target` afterwards. After an error, no file is left.
+
+    A device or a pipe is not replaced: its own path is yielded. Raises MachineError if the file cannot be written.
+    """
+    if target.exists() and not (target.is_file() or target.is_dir()):
+        yield target
+        return
+    place = target.resolve()
+    try:
+        with TemporaryDirectory(dir=place.parent, prefix=".lab-export-") as folder:
+            fresh = Path(folder) / f"fresh{target.suffix}"
+            yield fresh
+            move(fresh, place)
+    except OSError as error:
+        raise MachineError(f"cannot write {target}: {error.strerror or error}") from None

@@ -1,0 +1,23 @@
+"""Read outputs that are JSON with the types that they should have, because a record may come from anyone."""
+
+from __future__ import annotations
+
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from lab.record.record import Record, RecordError
+
+Number = Annotated[int, Meta(ge=0, le=(1 << 63) - 1)]
+_T = TypeVar("_T")
+
+
+def typed(record: Record, name: str, kind: type[_T]) -> _T | None:
+    """Return the output `name` as this type, or None if there is no such output. Raises RecordError for other types."""
+    if name not in record.outputs:
+        return None
+    try:
+        return msgspec.convert(record.json(name), kind)
+    except msgspec.ValidationError as error:
+        raise RecordError(f"{record.folder}: output '{name}' is unreadable: {error}") from error
