@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from lab.ext.importing import netem, quantities
@@ -133,6 +134,13 @@ class QueueTree:
                 found.untaken.append((each.where, f"one of {len(leaves)} classes of HTB; {ONE_LINK}"))
             return
         leaf = leaves[0]
+        if not _leads_to(qdisc, leaf):
+            if not self.filters:
+                found.untaken.append((leaf.where, "no packet reaches this class: no filter and no default lead there"))
+                return
+            found.untaken.append(
+                (self.filters[0], "a filter selects what HTB limits: here the rate is for all packets")
+            )
         found.add({"rate": str(self._rate(leaf, 0))}, leaf.where)
         child = self.qdiscs.get(leaf.id)
         if child is None:
@@ -147,6 +155,15 @@ class QueueTree:
         if parent is None or depth > 8:
             return rate
         return max(rate, min(ceil, self._rate(parent, depth + 1)))
+
+
+def _leads_to(htb: Qdisc, leaf: QueueClass) -> bool:
+    """Return whether HTB puts packets without a filter into this class. Both numbers are hexadecimal."""
+    given = dict(pairwise(htb.words))
+    try:
+        return int(given.get("default", "0"), 16) == int(leaf.id.partition(":")[2], 16)
+    except ValueError:
+        return False
 
 
 def command(tree: QueueTree, what: str, verb: str, words: list[str], where: Where) -> str:

@@ -118,7 +118,7 @@ BORROWING = "tc -n a class add dev va parent 1:1 classid 1:10 htb rate 1mbit cei
         ("tc -n a qdisc add dev va root netem rate 8mbit", "8 Mbit/s"),
         ("ip netns exec a tc qdisc add dev va root tbf rate 5mbit burst 1600 limit 9000", "5 Mbit/s"),
         (
-            f"{HTB}\ntc -n a class add dev va parent 1: classid 1:1 htb rate 3mbit",
+            f"{HTB}\ntc -n a class add dev va parent 1: classid 1:10 htb rate 3mbit",
             "3 Mbit/s",
         ),
         # a class borrows up to its ceil, from its parent
@@ -171,6 +171,19 @@ def test_a_queue_needs_a_rate(imports: Imports) -> None:
     forward, _, untaken = ways(imports, "tc -n a qdisc add dev va root fq_codel\n")
     assert forward.queue is None
     assert "frames only queue on a link with a rate" in untaken[0]
+
+
+def test_htb_without_a_default_limits_nothing(imports: Imports) -> None:
+    shaped = (
+        "tc -n a qdisc add dev va root handle 1: htb\ntc -n a class add dev va parent 1: classid 1:1 htb rate 1mbit\n"
+    )
+    forward, _, untaken = ways(imports, shaped)
+    assert forward.rate is None
+    assert untaken == ["no packet reaches this class: no filter and no default lead there"]
+    choosing = "tc -n a filter add dev va parent 1: protocol ip u32 match ip dst 10.1.0.2/32 flowid 1:1\n"
+    forward, _, untaken = ways(imports, shaped + choosing)
+    assert forward.rate == Rate.of("1 Mbit/s")
+    assert untaken == ["a filter selects what HTB limits: here the rate is for all packets"]
 
 
 def test_each_class_of_several_is_named(imports: Imports) -> None:
