@@ -312,8 +312,8 @@ def test_a_mistake_of_a_point_names_it(write: Write) -> None:
 def test_a_file_must_hold_a_claim_and_an_experiment(write: Write) -> None:
     path = write("x = 1\n", head="")
     assert [str(problem) for problem in find.check([path])] == [
-        "experiments/an-article/tenth.py:1: should begin with its claim, as a docstring",
-        "experiments/an-article/tenth.py:1: should define EXPERIMENT = Experiment(...)",
+        "experiments/an-article/tenth.py:1: should begin with its claim, or its question, as a docstring",
+        "experiments/an-article/tenth.py:1: should define EXPERIMENT = Experiment(...) or Study(...)",
     ]
 
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from lab.cli import completion, output
-from lab.cli.options import STORE, Results
+from lab.cli.options import Results
 from lab.cli.output import Json
 from lab.errors import InputError
 
@@ -73,7 +73,7 @@ def export(
         str | None,
         typer.Option(help="With --kcidb, the name of your CI system there. Default: replab.", metavar="NAME"),
     ] = None,
-    results: Results = STORE,
+    results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Write records for other programs: qvis, Perfetto, Wireshark, data frames and KCIDB.
