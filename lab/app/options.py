@@ -36,7 +36,7 @@ class OptionText:
 
     help: str
     metavar: str | None = None
-    flag: str | None = None  # default: the name, with two dashes
+    flag: str | None = None  # several are separated with commas; default: the name, with two dashes
     least: int | None = None
     shape: Any = None
     completion: str | None = None

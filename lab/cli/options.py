@@ -35,7 +35,7 @@ def _parameter(each: Field[Any], hint: Any) -> Parameter:
 
 def _shown(name: str, option: OptionText) -> Any:
     return typer.Option(
-        option.flag or f"--{name}",
+        *(option.flag or f"--{name}").split(","),
         help=option.help,
         metavar=option.metavar,
         min=option.least,

@@ -1,13 +1,12 @@
-"""Draw a topology, or bring it up for interactive commands: `lab graph`, `lab shell`, `lab mn`."""
+"""Draw a topology, or bring it up for interactive commands: `lab graph`, `lab shell`."""
 
 from lab.app.extension import Extension
 
 EXTENSION = Extension(
-    commands=("graph", "shell", "mn"),
+    commands=("graph", "shell"),
     section="Networks",
     examples={
         "graph": ("lab graph shared-bottleneck -o shared-bottleneck.svg",),
         "shell": ("lab shell shared-bottleneck rival", "lab shell lossy -c 'ping -c 600 receiver' --clock virtual"),
-        "mn": ("lab mn shared-bottleneck", "lab mn shared-bottleneck -c pingall"),
     },
 )

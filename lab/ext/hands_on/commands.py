@@ -1,4 +1,4 @@
-"""Define the commands that draw a topology or bring it up: `lab graph`, `lab shell`, `lab mn`."""
+"""Define the commands that draw a topology or bring it up: `lab graph`, `lab shell`."""
 
 from __future__ import annotations
 
@@ -67,25 +67,3 @@ def shell(
     from lab.ext.hands_on.interactive import hand_over
 
     raise typer.Exit(hand_over("shell", topology, host, command, kernel, clock, userland, seed, shown, budget))
-
-
-@app.command()
-def mn(
-    topology: TopologyName,
-    command: Annotated[
-        str | None,
-        typer.Option(
-            "-c", help="Run these Mininet commands, one per line, instead of opening a prompt.", metavar="COMMAND"
-        ),
-    ] = None,
-    kernel: KernelName = None,
-    clock: _SessionClock = "real",
-    userland: _SessionPrograms = "sealed",
-    seed: Seed = 1,
-    shown: _Shown = None,
-    budget: _SessionSeconds = 900.0,
-) -> None:
-    """Bring up a topology in Mininet, and open Mininet's command line."""
-    from lab.ext.hands_on.interactive import hand_over
-
-    raise typer.Exit(hand_over("mininet", topology, None, command, kernel, clock, userland, seed, shown, budget))

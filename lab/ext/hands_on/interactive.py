@@ -45,7 +45,7 @@ def hand_over(
         raise InputError(f"{topology} has no host '{host}'{instead(host, hosts)}")
     folder = _folder(shown)
     name = folder.name or "host" if folder else ""
-    wanted = HandsOn(network, tool, host or hosts[0], command, _clock(clock, command), seed, name)
+    wanted = HandsOn(network, tool, host or hosts[0], command, clock_for(clock, command is not None), seed, name)
     chosen, programs = choose("uml", kernel), userlands.chosen(userland, "uml", userlands.FOR_HANDS)
     queues.check(chosen, network, found)
     root = replace(of_host() if programs is None else sealed(programs.id), shown=folder)
@@ -64,8 +64,9 @@ def _folder(shown: Path | None) -> Path | None:
     return shown.resolve()
 
 
-def _clock(clock: str, command: str | None) -> Clock:
+def clock_for(clock: str, has_command: bool) -> Clock:
+    """Return the named clock. Raises InputError for virtual time without a command or a test."""
     found = clock_of(clock)
-    if found == "virtual" and command is None:
+    if found == "virtual" and not has_command:
         raise InputError("--clock virtual is too fast for a person; give a command with -c")
     return found

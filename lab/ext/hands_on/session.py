@@ -1,4 +1,4 @@
-"""Connect the terminal, or a command, to a network in a guest, for `lab shell` and `lab mn`."""
+"""Connect the terminal, or a command, to a network in a guest, for `lab shell`, `lab mn` and `lab mininet`."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import json
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 from lab.errors import InputError, LabError
+from lab.guest.clock import Clock
 from lab.guest.interactive import HandsOn
+from lab.guest.network import Network
 from lab.machine.kernel import Budget, Guest, GuestError, Kernel, scratch_guest_folder
 from lab.machine.kernel.root import Root
 from lab.runner.memory import memory_of
@@ -33,7 +35,7 @@ class SessionFailed(LabError):
 
 @dataclass(frozen=True)
 class Session:
-    """Runs a hands-on network in a guest: `kernel` boots with the programs in `root`."""
+    """Connects a person, or a script, to a guest: `kernel` boots with the programs in `root`."""
 
     kernel: Kernel
     root: Root
@@ -45,10 +47,30 @@ class Session:
         Raises InputError without a terminal or a command, SessionFailed (also if the budget is exhausted), and
         MachineError.
         """
-        terminal = _terminal() if wanted.command is None else None
+        files = {"hands-on.json": json.dumps(to_plain(wanted)).encode()}
+        command = [self.root.python, "-m", "lab.guest.interactive", "."]
+        terminal = terminal_of() if wanted.command is None else None
+        with self.ended(command, files, wanted.network, terminal, wanted.clock, wanted.seed) as (_, status):
+            return status
+
+    @contextmanager
+    def ended(
+        self,
+        command: Sequence[str],
+        files: Mapping[str, bytes],
+        network: Network,
+        terminal: str | None,
+        clock: Clock,
+        seed: int,
+    ) -> Iterator[tuple[Path, int]]:
+        """Run a command in a guest with memory for `network`, and yield the guest's folder and the exit status.
+
+        The folder has `files` at first. The command uses the terminal; if there is none, what it writes to the
+        folder's files stdout and stderr is passed on. Raises the errors of `run`.
+        """
         with scratch_guest_folder() as folder:
-            (folder / "hands-on.json").write_text(json.dumps(to_plain(wanted)))
-            command = [self.root.python, "-m", "lab.guest.interactive", "."]
+            for name, content in files.items():
+                (folder / name).write_bytes(content)
             budget = Budget(wall=None, stall=None) if terminal else self.budget
             environment = {"TERM": os.environ.get("TERM", "dumb")} if terminal else {}
             try:
@@ -59,9 +81,9 @@ class Session:
                         self.kernel,
                         folder,
                         command,
-                        seed=wanted.seed,
-                        clock=wanted.clock,
-                        memory=memory_of(wanted.network),
+                        seed=seed,
+                        clock=clock,
+                        memory=memory_of(network),
                         budget=budget,
                         environment=environment,
                         terminal=terminal,
@@ -76,10 +98,11 @@ class Session:
             with suppress(FileNotFoundError):
                 failed = json.loads((folder / "error.json").read_text())
                 raise SessionFailed(failed["error"], failed["exit_code"])
-            return status
+            yield folder, status
 
 
-def _terminal() -> str:
+def terminal_of() -> str:
+    """Return the path of the terminal that standard input is. Raises InputError if it is none."""
     try:
         return os.ttyname(0)
     except OSError:

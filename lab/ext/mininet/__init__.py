@@ -1,13 +1,18 @@
-"""Run unmodified Mininet scripts in a guest, in virtual time, and store a record of each run: `lab mininet`."""
+"""Run unmodified Mininet scripts, and Mininet's own command, in a guest without root: `lab mininet`, `lab mn`."""
 
 from lab.app.extension import Extension
 
 EXTENSION = Extension(
-    commands=("mininet",),
+    commands=("mininet", "mn"),
     section="Networks",
     examples={
-        "mininet": ("lab mininet bufferbloat.py --bw 10 --delay 20", "lab mininet --seed 2 --out runs/2 topology.py")
+        "mininet": ("lab mininet bufferbloat.py --bw 10 --delay 20", "lab mininet --seed 2 --out runs/2 topology.py"),
+        "mn": (
+            "lab mn --topo tree,2 --link tc,bw=10 --test pingall+iperf",
+            "lab mn shared-bottleneck",
+            "lab mn shared-bottleneck -c pingall",
+        ),
     },
-    functions=("mininet",),
+    functions=("mininet", "mn"),
     hooks={"run of mininet": "recorded:described"},
 )

@@ -1,10 +1,13 @@
 """Run a Mininet script in a guest: ARCHIVE COMMAND SECONDS. Its output goes to standard output.
 
-COMMAND is a file with a JSON list: the script and its arguments. status.json gets the exit status, null if the time was
-up, and files/ gets each file that the script wrote into its folder. The script starts as it does on any Linux: in its
-own folder, as root, in the first network namespace, and with Open vSwitch running.
+COMMAND is a file with a JSON list: the command that runs the script, and its arguments. status.json gets the exit
+status, null if the time was up, and files/ gets each file that the script wrote into its folder. SECONDS is 0 for a
+person: the script then has the terminal and no limit, or writes to the file stdout if there is no terminal. The exit
+status is then that of the script. The script starts as it does on any Linux: in its own folder, as root, in the first
+network namespace, and with Open vSwitch running.
 """
 
+import ctypes
 import json
 import os
 import select
@@ -18,13 +21,16 @@ from pathlib import Path
 
 FOLDER = Path("/tmp/script")
 OWN = Path("/run/bin")  # first in the PATH
+MODULES = Path("/run/modules")  # first where Python looks, after the script's folder
 RUN, SCHEMA = Path("/run/openvswitch"), "/usr/share/openvswitch/vswitch.ovsschema"
+HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
 SWITCH = (  # what /usr/share/openvswitch/scripts/ovs-ctl does
     ("ovsdb-tool", "create", f"{RUN}/conf.db", SCHEMA),
     ("ovsdb-server", f"{RUN}/conf.db", f"--remote=punix:{RUN}/db.sock", "--pidfile", "--detach", "--no-chdir"),
     ("ovs-vsctl", "--no-wait", "init"),
     ("ovs-vswitchd", f"unix:{RUN}/db.sock", "--pidfile", "--detach", "--no-chdir", f"--log-file={RUN}/vswitchd.log"),
 )
+CGROUPS = ((b"cgroup", "/sys/fs/cgroup"), (b"cpuset", "/sys/fs/cgroup/cpuset"))
 SETTINGS = {"HOME": "/root", "USER": "root", "TERM": "dumb", "PYTHONUNBUFFERED": "1"} | {
     "MPLBACKEND": "Agg",
     "MPLCONFIGDIR": "/tmp/.matplotlib",
@@ -40,28 +46,34 @@ def start_switch() -> None:
             sys.exit(f"Open vSwitch does not start: {command[0]}: {done.stderr.strip()}")
 
 
+def show_cgroups() -> None:
+    """Show the folders that Mininet's CPULimitedHost looks for. A guest has no control groups (see programs/cgset)."""
+    libc = ctypes.CDLL(None)
+    for name, folder in CGROUPS:
+        Path(folder).mkdir(exist_ok=True)
+        libc.mount(name, bytes(Path(folder)), b"tmpfs", 0, None)
+
+
 def unpack(archive: str) -> dict[Path, bytes]:
     """Put the script's files into its folder, and return them."""
+    FOLDER.mkdir()
     with tarfile.open(archive) as tar:
         tar.extractall(FOLDER, filter="data")
     return {path: path.read_bytes() for path in FOLDER.rglob("*") if path.is_file()}
 
 
-def command_of(script: str) -> list[str]:
-    """Return the command that runs the script: its own interpreter, else Python."""
-    text = (FOLDER / script).read_bytes()
-    words = text.split(b"\n", 1)[0][2:].split() if text.startswith(b"#!") else []
-    shell = script.endswith(".sh") or any(word.endswith(b"sh") for word in words)
-    return ["bash" if shell else "python3", script]
+def environment() -> dict[str, str]:
+    """Return the environment of the script."""
+    first = {"PATH": OWN, "PYTHONPATH": MODULES}
+    return os.environ | SETTINGS | {name: f"{place}{os.pathsep}{os.environ[name]}" for name, place in first.items()}
 
 
 def run(command: list[str], seconds: float) -> int | None:
     """Return the exit status, or None if the script did not end in time."""
-    environment = os.environ | SETTINGS | {"PATH": os.pathsep.join([str(OWN), os.environ["PATH"]])}
     process = subprocess.Popen(
         command,
         cwd=FOLDER,
-        env=environment,
+        env=environment(),
         stdin=subprocess.DEVNULL,
         stderr=subprocess.STDOUT,
         start_new_session=True,
@@ -86,25 +98,50 @@ def keep(before: dict[Path, bytes], to: Path) -> None:
 
 
 def provide_programs(folder: Path) -> None:
-    """Put the programs that were shipped before those of the userland."""
+    """Put the programs that were shipped, whose names have no ending, before those of the userland."""
+    MODULES.mkdir()
+    shutil.copy(folder / "usercustomize.py", MODULES)
     OWN.mkdir(exist_ok=True)
-    for name in ("iperf", "mnexec"):
-        shutil.copyfile(folder / name, OWN / name)
-        (OWN / name).chmod(0o755)
+    for program in folder.iterdir():
+        if program.is_file() and not program.suffix:
+            shutil.copyfile(program, OWN / program.name)
+            (OWN / program.name).chmod(0o755)
 
 
-def main(archive: str, command: str, seconds: float) -> None:
-    """Run the script, and keep the files that it wrote."""
-    script, *arguments = json.loads(Path(command).read_text())
+def prepare_ssh() -> None:
+    """Give the guest a host key, with which scripts may start ssh servers."""
+    Path("/run/sshd").mkdir()
+    subprocess.run(("ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", HOST_KEY), check=True)
+
+
+def attend(command: list[str]) -> int:
+    """Run the script for a person, and return its exit status. Ctrl-C is for the script only."""
+    seen = environment() | {"TERM": os.environ["TERM"]}
+    return subprocess.run(
+        command, cwd=FOLDER, env=seen, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)
+    ).returncode
+
+
+def main(archive: str, command: str, seconds: float) -> int | None:
+    """Run the script, keep the files that it wrote, and return its exit status."""
     before = unpack(archive)
     provide_programs(Path(__file__).parent)
+    prepare_ssh()
+    show_cgroups()
     start_switch()
-    status = run([*command_of(script), *arguments], seconds)
+    words = json.loads(Path(command).read_text())
+    status = run(words, seconds) if seconds else attend(words)
     written = Path("files")
     written.mkdir()
     keep(before, written)
     Path("status.json").write_text(json.dumps({"status": status}) + "\n")
+    return status
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    attended = float(sys.argv[3]) == 0
+    if attended and not os.isatty(0):
+        for stream in (1, 2):
+            os.dup2(os.open("stdout", os.O_WRONLY | os.O_APPEND), stream)
+    ended = main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    sys.exit(ended if attended else 0)

@@ -8,8 +8,9 @@ import os
 import re
 import tarfile
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from lab.base import foreign
@@ -27,9 +28,19 @@ _BETWEEN = re.compile(r"[\s'\"=;&|<>(){}`$,]+")  # separates the words of a comm
 class PackedScript:
     """Holds a script and the files that it uses, in the form for a guest."""
 
-    name: str  # the script's path below the folder
-    archive: bytes  # an uncompressed tar file; the same files give the same bytes
-    files: tuple[str, ...]  # paths below the folder, the script among them
+    name: str  # the script's path below the folder, or a program of the userland
+    start: tuple[str, ...]  # the command that starts it, without its arguments
+    contents: Mapping[str, bytes]  # by path below the folder
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the paths of the files, below the folder. The script is among them."""
+        return tuple(sorted(self.contents))
+
+    @cached_property
+    def archive(self) -> bytes:
+        """Return an uncompressed tar file. The same files give the same bytes."""
+        return _archive(self.contents)
 
 
 def pack(script: Path, without: Collection[Path] = ()) -> PackedScript:
@@ -40,6 +51,27 @@ def pack(script: Path, without: Collection[Path] = ()) -> PackedScript:
     """
     if not script.is_file():
         raise InputError(no_file(script))
+    found = _gathered(script, without)
+    return PackedScript(script.name, (_interpreter(script.name, found[script.name]), script.name), found)
+
+
+def pack_program(name: str, files: Sequence[Path], without: Collection[Path] = ()) -> PackedScript:
+    """Return a program of the userland with `files` and what they use. The program gets each file by its last name.
+
+    Raises InputError if two different files have the same name, and the errors of `pack`.
+    """
+    found: dict[str, bytes] = {}
+    for file in files:
+        if not file.is_file():
+            raise InputError(no_file(file))
+        for path, content in _gathered(file, without).items():
+            if found.setdefault(path, content) != content:
+                raise InputError(f"{file}: another file has the name {path}, too; rename one of them")
+    return PackedScript(name, (name,), found)
+
+
+def _gathered(script: Path, without: Collection[Path]) -> dict[str, bytes]:
+    """Return a script and the files that it uses, by path below its folder."""
     folder = script.resolve().parent
     apart = {path.resolve() for path in without}
     found: dict[str, bytes] = {}
@@ -51,7 +83,13 @@ def pack(script: Path, without: Collection[Path] = ()) -> PackedScript:
         found[name] = content = _content(folder / name, by)
         left += [(path, name) for path in _used(folder, name, content, apart)]
     check(script, found[script.name])
-    return PackedScript(script.name, _archive(found), tuple(sorted(found)))
+    return found
+
+
+def _interpreter(name: str, content: bytes) -> str:
+    """Return the program that runs a script: a shell if the script names one, else Python."""
+    words = content.split(b"\n", 1)[0][2:].split() if content.startswith(b"#!") else []
+    return "bash" if name.endswith(".sh") or any(word.endswith(b"sh") for word in words) else "python3"
 
 
 def check(script: Path, content: bytes) -> None:
@@ -149,7 +187,7 @@ def _content(file: Path, by: str) -> bytes:
         raise InputError(f"{file}, which {by} names: {error.strerror}") from None
 
 
-def _archive(files: dict[str, bytes]) -> bytes:
+def _archive(files: Mapping[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w") as tar:
         for path, content in sorted(files.items()):

@@ -14,13 +14,13 @@ from lab.record.record import Record, RecordError
 def described(record: Record) -> RunDescription:
     """Return the script's command, its exit status, its output and its files. Raises RecordError."""
     try:
-        typed = list(map(str, json.loads(content(record.trial.workload["contents"], COMMAND))))
+        start, *typed = map(str, json.loads(content(record.trial.workload["contents"], COMMAND)))
     except (KeyError, TypeError, ValueError) as error:
         raise RecordError(f"{record.folder}: it has no script: {error}") from None
     seed = [] if record.trial.seed == 1 else ["--seed", str(record.trial.seed)]
     status = record.json(STATUS)["status"]
     return RunDescription(
-        command=shlex.join(["lab", "mininet", *seed, *typed]),
+        command=shlex.join(["lab", "mn" if start == "mn" else "mininet", *seed, *typed]),
         outcome="did not end in time" if status is None else f"exit status {status}",
         said=record.text(SAID),
         files={name.removeprefix(FILES): name for name in sorted(record.outputs) if name.startswith(FILES)},

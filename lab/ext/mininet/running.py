@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
@@ -16,7 +15,8 @@ from lab.app.running import Interrupted
 from lab.base.building import shown
 from lab.errors import InputError, MachineError
 from lab.ext import alone
-from lab.ext.mininet.packing import PackedScript, pack
+from lab.ext.mininet.limits import instead_of
+from lab.ext.mininet.packing import PackedScript
 from lab.guest import outputs
 from lab.guest.interactive import IPERF
 from lab.guest.trial import Trial
@@ -37,28 +37,7 @@ PLACE, ARCHIVE, COMMAND = "/tmp/own", "script.tar", "command.json"  # in the gue
 SAID = f"{outputs.PROGRAM}.out"
 STATUS = f"{outputs.PROGRAM}/status.json"
 FILES = f"{outputs.PROGRAM}/files/"  # the files that the script wrote
-# Mininet's mnexec closes each descriptor that a process may have, most of which are not open. After Mininet has raised
-# the limit, that many failed calls look like a process that spins, for which virtual time passes.
-MNEXEC = """#!/bin/sh
-case "$1" in
--*c*) ulimit -Sn 1024 ;;
-esac
-exec /usr/bin/mnexec "$@"
-"""
-# What a script cannot have in a guest: a pattern of its last messages, and what to do instead.
-CANNOT = (
-    (
-        r"cgroups not mounted|cgcreate",
-        "CPU limits have no effect in virtual time, where computing takes no time: remove CPULimitedHost and cpu=",
-    ),
-    (r"[Tt]kinter|xterm|DISPLAY", "a guest has no windows: print, write plots to files, or use `lab mn` for a prompt"),
-    (r"\bofdatapath\b", "the userland has no OpenFlow reference switch: use Open vSwitch, Mininet's default"),
-    (r"interface? .* does not exist|eth\d+ does not exist", "a guest has no network card: all its links are Mininet's"),
-    (r"\bgetent\b|\bssh\b|No route to host", "a guest reaches no other machine: run all parts of the script in it"),
-)
 SHOWN = 3  # of the files that a script uses
-PROMPT = "mininet>"
-LAST_LINES = 20  # of a failed script's output, in which its reason stands
 LOOK_SECONDS = 0.05  # between two looks at the script's output
 
 
@@ -94,10 +73,7 @@ class MininetRun:
     @property
     def instead(self) -> str:
         """Return what a script cannot have here, with what to do instead, or "" if neither is known."""
-        if self.record.text(SAID).rstrip().endswith(PROMPT):
-            return "Mininet's prompt gets no input here: write CLI(net, script='commands.mn'), or use `lab mn TOPOLOGY`"
-        said = "\n".join(self.record.text(SAID).splitlines()[-LAST_LINES:]) if self.exit_code else ""
-        return next((instead for pattern, instead in CANNOT if re.search(pattern, said)), "")
+        return instead_of(self.record.text(SAID), self.exit_code)
 
     def plain(self) -> dict[str, Any]:
         """Return the run as plain data for JSON."""
@@ -133,24 +109,28 @@ def with_switch(plain: Kernel) -> UmlKernel:
 def trial_of(packed: PackedScript, arguments: Sequence[str], seconds: float, settings: Settings) -> Trial:
     """Return the trial of a script. Its address covers the script's files, arguments, seed, userland and kernel."""
     userland = ready("mininet")
-    files = {
-        "inside.py": (HERE / "inside.py").read_bytes(),
-        "iperf": IPERF.format(iperf="/usr/bin/iperf").encode(),
-        "mnexec": MNEXEC.encode(),
-        ARCHIVE: packed.archive,
-        COMMAND: json.dumps([packed.name, *arguments]).encode(),
-    }
     command = ("{files}/inside.py", f"{{files}}/{ARCHIVE}", f"{{files}}/{COMMAND}", f"{seconds:g}")
     try:
-        workload = alone.program(PLACE, command, files, seconds)
+        workload = alone.program(PLACE, command, shipped(packed, arguments), seconds)
     except ValueError as error:
         raise InputError(f"{packed.name}: {error}") from None
     name = "".join(each if each.isalnum() else "-" for each in Path(packed.name).stem)
     return alone.trial(f"mininet/{name}", "script", packed.archive, workload, settings, userland)
 
 
+def shipped(packed: PackedScript, arguments: Sequence[str]) -> dict[str, bytes]:
+    """Return the files that a guest needs for a script."""
+    return {
+        **{name: (HERE / name).read_bytes() for name in ("inside.py", "usercustomize.py")},
+        "iperf": IPERF.format(iperf="/usr/bin/iperf").encode(),
+        **{program.name: program.read_bytes() for program in sorted((HERE / "programs").iterdir())},
+        ARCHIVE: packed.archive,
+        COMMAND: json.dumps([*packed.start, *arguments]).encode(),
+    }
+
+
 def run(
-    script: Path,
+    packed: PackedScript,
     arguments: Sequence[str],
     settings: Settings,
     store: Store,
@@ -164,9 +144,6 @@ def run(
 
     Raises InputError, MachineError, Interrupted, and the errors of running a trial.
     """
-    if out.resolve() == script.resolve().parent:
-        raise InputError(f"--out {out}: this is the script's own folder, where outputs would be the next run's inputs")
-    packed = pack(script, [store.root, out])
     trial = trial_of(packed, arguments, seconds, settings)
     record = store.get(trial.address)
     is_new = record is None

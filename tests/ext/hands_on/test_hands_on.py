@@ -1,4 +1,4 @@
-"""`lab shell` and `lab mn`: a person at a terminal, a script, and whoever pulls the plug."""
+"""`lab shell`: a person at a terminal, a script, and whoever pulls the plug."""
 
 from __future__ import annotations
 
@@ -12,26 +12,6 @@ import pytest
 
 from tests.terminal import LAB, SECONDS, Terminal
 
-PAIR = """from mininet.link import TCLink
-from mininet.net import Mininet
-from mininet.nodelib import LinuxBridge
-from mininet.topo import Topo
-
-
-class Pair(Topo):
-    def build(self):
-        for host in ("h1", "h2"):
-            self.addHost(host)
-        self.addSwitch("s1")
-        self.addLink("h1", "s1", bw=10, delay="5ms")
-        self.addLink("s1", "h2")
-
-
-net = Mininet(Pair(), switch=LinuxBridge, link=TCLink, controller=None)
-net.start()
-print(net.iperf())
-net.stop()
-"""
 pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
 
 
@@ -62,18 +42,6 @@ def test_ctrl_d_ends_it(terminal: Callable[..., Terminal]) -> None:
     assert shell.left() == (0, [])
 
 
-def test_a_person_types_at_mininets_prompt(terminal: Callable[..., Terminal]) -> None:
-    prompt = terminal("mn", "two-hosts")
-    prompt.until("mininet> ")
-    prompt.type("sender ping receiver\n")
-    prompt.until("icmp_seq=2")
-    prompt.type("\x03")
-    prompt.until("rtt ")
-    prompt.until("mininet> ")
-    prompt.type("\x04")
-    assert prompt.left() == (0, [])
-
-
 @pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGKILL])
 def test_a_session_that_is_killed_leaves_nothing(terminal: Callable[..., Terminal], number: signal.Signals) -> None:
     shell = terminal("shell", "two-hosts")
@@ -93,43 +61,6 @@ def test_in_virtual_time_a_command_says_the_same_every_time() -> None:
     runs = [lab("shell", "lossy", "-c", "ping -4 -c 100 receiver", "--clock", "virtual").stdout for _ in range(2)]
     assert runs[0] == runs[1]
     assert "100 packets transmitted" in runs[0]
-
-
-def test_mininets_commands_act_on_our_network() -> None:
-    done = lab("mn", "shared-bottleneck", "-c", "pingall\nnet\nrival ping -c 1 receiver", "--clock", "virtual")
-    assert done.returncode == 0, done.stderr
-    assert "0% dropped (12/12 received)" in done.stdout
-    assert "router eth0:eth0 eth1:eth0 eth2:eth0" in done.stdout
-    assert "time=20." in done.stdout, "10 ms each way, and the wires' own time"
-
-
-def test_mininets_iperf_prints_the_rate_of_the_bottleneck() -> None:
-    """Slow start from 10 segments over 20 ms leaves 502 frames of 100 Mbit/s unused, 62 ms; nothing else is lost."""
-    goodput = 100 * 1448 / 1538  # Mbit/s
-    commands = "iperf sender receiver\npy net.iperf((sender, receiver), seconds=60)"
-    done = lab("mn", "shared-bottleneck", "-c", commands, "--clock", "virtual")
-    assert done.returncode == 0, done.stderr
-    short, long = re.findall(r"Results: \['([\d.]+) Mbits/sec', '[\d.]+ Mbits/sec'\]", done.stdout)
-    assert float(short) == pytest.approx(goodput * (1 - 0.062 / 5.08), rel=0.005)
-    assert float(long) == pytest.approx(goodput, rel=0.005)
-
-
-def test_an_unmodified_script_of_mininets_runs(tmp_path: Path) -> None:
-    """It makes its own network in the guest, and measures it with Mininet's own function."""
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "pair.py").write_text(PAIR)
-    command = ("-c", "python3 mine/pair.py", "--with", str(tmp_path / "mine"), "--clock", "virtual")
-    done = lab("shell", "two-hosts", *command)
-    rates = re.search(r"^\['([\d.]+) Mbits/sec', '[\d.]+ Mbits/sec'\]$", done.stdout, re.MULTILINE)
-    assert rates, done
-    assert 9 < float(rates[1]) < 10
-
-
-def test_mininets_timeouts_end_in_time() -> None:
-    """Mininet polls its shells for room to write as well, which there always is; ours are polled for output alone."""
-    commands = "py sender.sendCmd('iperf -s')\npy sender.monitor()\npy [sender.monitor(timeoutms=500) for _ in 'ab']"
-    done = lab("mn", "two-hosts", "-c", commands, "--clock", "virtual")
-    assert "['', '']" in done.stdout, done
 
 
 def test_own_files_can_be_read_and_nothing_else(tmp_path: Path) -> None:
@@ -191,12 +122,12 @@ def test_a_command_that_never_ends_is_ended(clock: str, command: str, said: str)
             ["shell", "two-hosts", "-c", "true", "--with", __file__],
             "this is not a folder; name the folder that it is in",
         ),
-        (["mn", "two-hosts", "-c", "nodes", "--userland", "mine"], "use sealed or programs or host"),
+        (["shell", "two-hosts", "-c", "true", "--userland", "mine"], "use sealed or programs or host"),
         (["shell", "two-hosts"], "standard input is not a terminal"),
         (["shell", "two-hosts", "sendr", "-c", "true"], "no host 'sendr', did you mean 'sender'?"),
         (["shell", "two-host"], "did you mean 'two-hosts'?"),
         (["shell", "two-hosts", "--clock", "virtual"], "too fast for a person"),
-        (["mn", "two-hosts", "--clock", "lunar", "-c", "nodes"], "it is virtual or real"),
+        (["shell", "two-hosts", "--clock", "lunar", "-c", "true"], "it is virtual or real"),
     ],
 )
 def test_a_mistake_is_one_message(args: list[str], said: str) -> None:

@@ -1,0 +1,101 @@
+"""Prepare Mininet's own command, `mn`, for a guest: its options, and the files that they name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from pathlib import Path
+
+from lab.errors import InputError
+from lab.ext.hands_on.interactive import clock_for, hand_over
+from lab.ext.hands_on.session import terminal_of
+from lab.ext.mininet import limits
+from lab.ext.mininet.attending import attend
+from lab.ext.mininet.options import MnOptions
+from lab.ext.mininet.packing import PackedScript, pack_program
+
+COMMANDS = "commands.mn"  # the file with the commands of -c
+BUILD = "build"  # the test that does nothing, and before which Mininet waits for the switches
+OWN = {each.name for each in fields(MnOptions)} - {each.name for each in fields(MnOptions.__base__)}  # type: ignore[arg-type]
+PROGRAMS = {
+    "switch": {"ivs": limits.NAMES["IVSSwitch"]},
+    "controller": {"nox": limits.NAMES["NOX"], "ryu": limits.NAMES["Ryu"]},
+}
+
+
+def given(options: MnOptions) -> dict[str, str | bool]:
+    """Return the options of `mn` that were given, by name."""
+    return {name: value for name, value in vars(options).items() if name in OWN and value not in (None, False)}
+
+
+def command_of(options: MnOptions, commands: str | None = None) -> tuple[PackedScript, tuple[str, ...]]:
+    """Return the program `mn` with the files that it needs, and its arguments.
+
+    `commands` run after the tests. Raises InputError for what cannot work in a guest, and for files that cannot be
+    read.
+    """
+    check(options)
+    if commands is not None and options.post:
+        raise InputError("-c and --post both name commands to run after the tests: use one of them")
+    files = {"custom": _files(options.custom), "pre": _files(options.pre), "post": _files(options.post)}
+    packed = pack_program("mn", [file for several in files.values() for file in several])
+    named: dict[str, str | bool] = {
+        name: ",".join(file.name for file in several) for name, several in files.items() if several
+    }
+    if commands is not None:
+        packed = replace(packed, contents={**packed.contents, COMMANDS: commands.encode() + b"\n"})
+        named |= {"post": COMMANDS, "test": options.test or BUILD}
+    return packed, tuple(_arguments(given(options) | named))
+
+
+def on_topology(
+    topology: str, command: str | None, options: MnOptions, clock: str, userland: str, shown: Path | None
+) -> int:
+    """Open Mininet's command line on a topology of the lab, and return the exit status. Raises InputError."""
+    if own := given(options):
+        raise InputError(f"--{next(iter(own))}: this is for a network of Mininet's; leave out '{topology}'")
+    run = (command, options.kernel, clock, userland, options.seed, shown, options.budget)
+    return hand_over("mininet", topology, None, *run)
+
+
+def is_attended(options: MnOptions, commands: str | None, clock: str | None) -> bool:
+    """Return whether `mn` runs in real time. Raises InputError for a prompt in virtual time."""
+    has_work = options.test is not None or commands is not None
+    return not has_work if clock is None and has_work else clock_for(clock or "real", has_work) == "real"
+
+
+def attend_mn(options: MnOptions, commands: str | None, out: Path) -> int:
+    """Run `mn` in real time, with its prompt unless it has tests or commands. Return its exit status."""
+    packed, arguments = command_of(options, commands)
+    if "--test" not in arguments:
+        terminal_of()
+    return attend(packed, arguments, options, out)
+
+
+def check(options: MnOptions) -> None:
+    """Raise InputError for an option that cannot work in a guest, with what to do instead."""
+    if options.xterms:
+        raise InputError(f"-x: {limits.WINDOWS}")
+    if options.cluster:
+        raise InputError(f"--cluster: {limits.MACHINES}")
+    kind, _, parameters = (options.host or "").partition(",")
+    if kind in ("cfs", "rt") and any(each.startswith(("cpu=", "cores=")) for each in parameters.split(",")):
+        raise InputError(f"--host {options.host}: {limits.CPU}")
+    for option, missing in PROGRAMS.items():
+        value = getattr(options, option) or ""
+        if (name := value.partition(",")[0]) in missing:
+            raise InputError(f"--{option} {name}: {missing[name]}")
+
+
+def _files(value: str | None) -> list[Path]:
+    """Return the files that an option names. A name with a comma may be one file."""
+    if value is None:
+        return []
+    return [Path(value)] if Path(value).is_file() else [Path(each) for each in value.split(",")]
+
+
+def _arguments(options: dict[str, str | bool]) -> Iterator[str]:
+    for name, value in options.items():
+        yield f"--{name}"
+        if value is not True:
+            yield str(value)

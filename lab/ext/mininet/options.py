@@ -1,0 +1,54 @@
+"""Declare the options of Mininet's own command, `mn`, as the lab offers them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from lab.app.options import OptionText, SuiteOptions
+
+ITEM = "NAME[,PARAM=VALUE...]"
+
+
+@dataclass(frozen=True)
+class MnOptions(SuiteOptions):
+    """Holds the options of `mn` with those of a run."""
+
+    topo: Annotated[
+        str | None,
+        OptionText(
+            "The network: minimal, single,N, reversed,N, linear,N[,M], tree,DEPTH,FANOUT, torus,X,Y, or a name from "
+            "--custom.",
+            "NAME[,ARGS...]",
+        ),
+    ] = None
+    custom: Annotated[
+        str | None, OptionText("Python files with topologies, classes and tests of your own.", "FILE[,FILE...]")
+    ] = None
+    switch: Annotated[str | None, OptionText("The switches: ovs, ovsbr, lxbr, user.", ITEM)] = None
+    controller: Annotated[str | None, OptionText("The controller: ovsc, ref, remote, none. Default: ovsc.", ITEM)] = (
+        None
+    )
+    link: Annotated[str | None, OptionText("The links: default, tc, tcu, ovs, such as tc,bw=10,delay=5ms.", ITEM)] = (
+        None
+    )
+    host: Annotated[str | None, OptionText("The hosts: proc, cfs, rt.", ITEM)] = None
+    test: Annotated[
+        str | None,
+        OptionText(
+            "Run tests instead of a prompt: pingall, pingpair, iperf, iperfudp, all, build, none.", "TEST[+TEST...]"
+        ),
+    ] = None
+    pre: Annotated[str | None, OptionText("Mininet commands to run before the network starts.", "FILE")] = None
+    post: Annotated[str | None, OptionText("Mininet commands to run after the tests or the prompt.", "FILE")] = None
+    mac: Annotated[bool, OptionText("Give hosts MAC addresses that are easy to read.")] = False
+    arp: Annotated[bool, OptionText("Fill the hosts' ARP tables.")] = False
+    nat: Annotated[bool, OptionText("Add a NAT host.")] = False
+    innamespace: Annotated[bool, OptionText("Put switches and controller into namespaces of their own.")] = False
+    ipbase: Annotated[str | None, OptionText("The hosts' addresses.", "NETWORK", flag="--ipbase,-i")] = None
+    verbosity: Annotated[
+        str | None, OptionText("What Mininet prints: debug, info, output, warning.", "LEVEL", flag="--verbosity,-v")
+    ] = None
+    wait: Annotated[bool, OptionText("Wait until the switches are connected.", flag="--wait,-w")] = False
+    xterms: Annotated[bool, OptionText("Not possible: a guest has no windows.", flag="--xterms,-x")] = False
+    cluster: Annotated[str | None, OptionText("Not possible: a guest reaches no other machine.", "SERVER,...")] = None

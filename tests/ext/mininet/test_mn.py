@@ -1,0 +1,150 @@
+"""`lab mn` is Mininet's own command in a guest: tests have a record, and a person gets a prompt."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import lab
+from lab.errors import InputError
+from lab.ext.mininet.mn import command_of, is_attended
+from lab.ext.mininet.options import MnOptions
+from tests.terminal import LAB, SECONDS, Terminal
+
+PAIR = """from mininet.topo import Topo
+
+
+class Pair(Topo):
+    def build(self, hosts):
+        for number in range(int(hosts)):
+            self.addLink(self.addHost(f"h{number}"), self.addSwitch("s1") if not number else "s1")
+
+
+topos = {"pair": Pair}
+"""
+
+
+def in_a_process(*args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([LAB, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS)
+
+
+def test_options_become_those_of_mininet(tmp_path: Path) -> None:
+    (tmp_path / "pair.py").write_text(PAIR)
+    (tmp_path / "first.mn").write_text("nodes\n")
+    custom, pre = str(tmp_path / "pair.py"), str(tmp_path / "first.mn")
+    options = MnOptions(topo="pair,3", mac=True, link="tc,bw=10", custom=custom, pre=pre)
+    packed, arguments = command_of(options, "h1 ls\nh2 ls")
+    assert packed.files == ("commands.mn", "first.mn", "pair.py")
+    assert packed.start == ("mn",)
+    pairs = dict(pairwise(arguments))
+    assert {name: pairs[name] for name in ("--topo", "--custom", "--pre", "--post", "--test", "--link")} == {
+        "--topo": "pair,3",
+        "--custom": "pair.py",
+        "--pre": "first.mn",
+        "--post": "commands.mn",
+        "--test": "build",
+        "--link": "tc,bw=10",
+    }
+    assert "--mac" in arguments
+
+
+def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "net.py").write_text(f"# {folder}\n")
+    with pytest.raises(InputError, match=r"another file has the name net\.py"):
+        command_of(MnOptions(custom=f"{tmp_path}/a/net.py,{tmp_path}/b/net.py"))
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (MnOptions(xterms=True), "-x: a guest has no windows"),
+        (MnOptions(cluster="one,two"), "--cluster: a guest reaches no other machine"),
+        (MnOptions(host="cfs,cpu=0.1"), "--host cfs,cpu=0.1: CPU limits have no effect in virtual time"),
+        (MnOptions(controller="nox"), "--controller nox: the userland has no such controller"),
+        (MnOptions(switch="ivs"), "--switch ivs: the userland has no Indigo switch"),
+        (MnOptions(custom="nowhere.py"), "nowhere.py: there is no such file"),
+    ],
+)
+def test_what_cannot_work_is_refused_with_what_to_do(options: MnOptions, said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        command_of(options)
+
+
+def test_tests_run_in_virtual_time_and_a_prompt_in_real_time() -> None:
+    assert is_attended(MnOptions(), None, None)
+    assert not is_attended(MnOptions(test="pingall"), None, None)
+    assert not is_attended(MnOptions(), "h1 ls", None)
+    assert is_attended(MnOptions(test="pingall"), None, "real")
+    with pytest.raises(InputError, match="too fast for a person"):
+        is_attended(MnOptions(), None, "virtual")
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--topo", "single,2"], "standard input is not a terminal"),
+        (["two-hosts", "--topo", "single,2"], "--topo: this is for a network of Mininet's; leave out 'two-hosts'"),
+        (["--topo", "single,2", "--with", "."], "--userland and --with are for a TOPOLOGY"),
+        (["--tpo", "single,2"], "no such option: --tpo"),
+    ],
+)
+def test_a_mistake_is_one_message(args: list[str], said: str) -> None:
+    done = in_a_process("mn", *args)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.guest
+@pytest.mark.usefixtures("kernel")
+def test_a_custom_topology_is_tested_and_the_second_run_is_the_first(tmp_path: Path) -> None:
+    (tmp_path / "pair.py").write_text(PAIR)
+    given = {"topo": "pair,3", "custom": str(tmp_path / "pair.py"), "test": "pingall", "results": tmp_path / "store"}
+    first, again = (lab.mn(**given, commands="h1 ls > seen.txt", out=tmp_path / "out") for _ in range(2))
+    assert "0% dropped (6/6 received)" in first.plain()["output"]
+    assert (first.status, first.is_new, again.is_new) == (0, True, False)
+    assert "pair.py" in (tmp_path / "out" / "seen.txt").read_text()
+
+
+@pytest.mark.guest
+@pytest.mark.usefixtures("kernel")
+def test_a_link_with_a_rate_carries_that_rate(tmp_path: Path) -> None:
+    found = lab.mn(topo="single,2", link="tc,bw=10", test="iperf", results=tmp_path / "store", out=tmp_path)
+    rates = re.search(r"Results: \['([\d.]+) Mbits/sec'", found.plain()["output"])
+    assert rates
+    assert 9 < float(rates[1]) < 10
+
+
+@pytest.mark.guest
+@pytest.mark.usefixtures("kernel")
+@pytest.mark.parametrize("command", ["mn", "script"])
+def test_a_person_types_at_the_prompt(
+    command: str,
+    terminal: Callable[..., Terminal],
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ctrl-C ends the host's command. What the script writes is there afterwards."""
+    monkeypatch.chdir(tmp_path_factory.mktemp("own"))
+    Path("net.py").write_text(
+        "from mininet.cli import CLI\nfrom mininet.net import Mininet\nfrom mininet.topo import SingleSwitchTopo\n"
+        "net = Mininet(SingleSwitchTopo(2))\nnet.start()\nCLI(net)\nopen('end.txt', 'w').write('ended')\nnet.stop()\n"
+    )
+    args = ("mn", "--topo", "single,2") if command == "mn" else ("mininet", "--clock", "real", "net.py")
+    prompt = terminal(*args)
+    prompt.until("mininet> ")
+    prompt.type("h1 ping h2\n")
+    prompt.until("icmp_seq=2")
+    prompt.type("\x03")
+    prompt.until("rtt ")
+    prompt.until("mininet> ")
+    prompt.type("exit\n")
+    assert prompt.left() == (0, [])
+    assert command == "mn" or Path("net/end.txt").read_text() == "ended"
