@@ -6,11 +6,11 @@ PY := .venv/bin/python
 WORKERS := -n auto --dist loadfile
 BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench growth fidelity holdout classroom lock site dist notebooks reference man sysctls clean
+.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench mininet-examples growth fidelity holdout classroom lock site dist notebooks reference man sysctls clean
 .NOTPARALLEL:
 
 help: ## show this list
-	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-13s %s\n", $$1, $$2 }' Makefile
+	@awk -F ': .*## ' '/^[a-z-]+:.*## / { printf "make %-16s %s\n", $$1, $$2 }' Makefile
 
 setup: ## make .venv: needs Python 3.11 or newer, no root
 	@tools/provision run
@@ -89,6 +89,9 @@ test-kernels: setup-test kernel ## plant changes in kernels and find them; an ho
 
 bench: kernel ## compare with the last release, real time, ns-3, tshark, scapy and Mininet
 	@$(PY) -m bench
+
+mininet-examples: kernel ## run Mininet's own examples and tests, and write the table in docs (half an hour)
+	@$(PY) -m bench.mininet table $(ARGS)
 
 growth: kernel ## measure how a trial's cost grows with flows and rate, and draw it in docs
 	@$(PY) -m bench.growth docs/growth.json && $(PY) -m bench.growth docs/growth.json --draw docs/growth.svg

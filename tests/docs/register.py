@@ -35,6 +35,8 @@ SESSIONS = (
     "lab shell shared-bottleneck",
     "lab shell shared-bottleneck rival",
     "lab mn shared-bottleneck",
+    "lab mn --topo single,3",
+    "lab mininet --clock real script.py",
 )
 
 # Typed with the files that stand beside them: (page, part; all of it without one).

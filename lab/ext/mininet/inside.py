@@ -46,6 +46,14 @@ def start_switch() -> None:
             sys.exit(f"Open vSwitch does not start: {command[0]}: {done.stderr.strip()}")
 
 
+def prepare_var() -> None:
+    """Give the guest a folder /var to write into, as scripts keep their logs there."""
+    ctypes.CDLL(None).mount(b"var", b"/var", b"tmpfs", 0, None)
+    for name in ("log", "lib", "tmp"):
+        Path("/var", name).mkdir()
+    Path("/var/run").symlink_to("/run")
+
+
 def show_cgroups() -> None:
     """Show the folders that Mininet's CPULimitedHost looks for. A guest has no control groups (see programs/cgset)."""
     libc = ctypes.CDLL(None)
@@ -126,6 +134,7 @@ def main(archive: str, command: str, seconds: float) -> int | None:
     """Run the script, keep the files that it wrote, and return its exit status."""
     before = unpack(archive)
     provide_programs(Path(__file__).parent)
+    prepare_var()
     prepare_ssh()
     show_cgroups()
     start_switch()

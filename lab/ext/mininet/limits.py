@@ -37,6 +37,7 @@ OFFERED = "matplotlib, networkx, numpy, pandas, psutil, scapy and termcolor"
 FAILURES = (
     (r"cgroupGet|cgroupSet|chrt|cgexec", CPU),
     (r"[Tt]kinter|xterm|DISPLAY", WINDOWS),
+    (r"\bofdatapath\b", "the userland has no OpenFlow reference switch: use Open vSwitch, Mininet's default"),
     (r"interface? .* does not exist|eth\d+ does not exist", "a guest has no network card: all its links are Mininet's"),
     (r"\bgetent\b|No route to host", MACHINES),
 )
