@@ -15,9 +15,9 @@ import sys
 import tarfile
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.errors import LabError
@@ -114,6 +114,14 @@ def outcome(name: str, script: Path, place: Path, budget: float) -> Outcome:
     return Outcome(name, ", ".join(filter(None, (verdict(found, warned), part))), seconds)
 
 
+def explained(found: Outcome, known: Mapping[str, Outcome]) -> Outcome:
+    """Return a failed test's outcome with the reason of the example that it tests, if the example has one."""
+    example = known.get(Path(found.name).name.removeprefix("test_"))
+    if found.verdict.startswith("failed") and example and "needs" in example.verdict:
+        return replace(found, verdict=example.verdict.removeprefix("ended, but "))
+    return found
+
+
 def verdict(found: MininetRun, warned: Sequence[str]) -> str:
     """Return "passed" with the number of tests, or the reason for the failure."""
     output = str(found.plain()["output"])
@@ -133,15 +141,18 @@ def verdict(found: MininetRun, warned: Sequence[str]) -> str:
 
 def table(place: Path, only: Sequence[str], budget: float, write: bool) -> None:
     """Run all scripts, or those of these names, and print the table or write it into the page."""
-    lines = []
+    known = dict[str, Outcome]()
     for name, script in scripts(sources(place)).items():
         if not only or name in only:
-            lines.append(outcome(name, script, place, budget).row())
-            print(lines[-1], flush=True)
+            known[name] = explained(outcome(name, script, place, budget), known)
+            print(known[name].row(), flush=True)
     if write:
         before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
         head = f"{BEGIN}\n| script | result | s |\n|---|---|---|\n"
-        PAGE.write_text(before + head + "\n".join(lines) + "\n\n" + END + rest.partition(END)[2], encoding="utf-8")
+        PAGE.write_text(
+            before + head + "\n".join(each.row() for each in known.values()) + "\n\n" + END + rest.partition(END)[2],
+            encoding="utf-8",
+        )
 
 
 def burn() -> None:

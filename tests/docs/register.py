@@ -28,6 +28,7 @@ TYPED = (
     "lab store pack --older-than 30",
     "lab store unpack",
     "lab shell lossy -c 'ping -4 -c 600 receiver' --clock virtual --seed 2",
+    "lab mn --topo tree,2 --link tc,bw=10,delay=5ms --test pingall+iperf",
 )
 
 # Typed by a person at a terminal.
@@ -35,7 +36,6 @@ SESSIONS = (
     "lab shell shared-bottleneck",
     "lab shell shared-bottleneck rival",
     "lab mn shared-bottleneck",
-    "lab mn --topo single,3",
     "lab mininet --clock real script.py",
 )
 

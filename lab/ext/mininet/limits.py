@@ -51,7 +51,7 @@ def foreseen(packed: PackedScript, folder: Path, has_module: Callable[[str], boo
     `has_module` tells whether the guest's Python has a module. `folder` is the script's folder.
     """
     own = {Path(name).parts[0].removesuffix(".py") for name in packed.contents}
-    trees = {name: tree for name, content in sorted(packed.contents.items()) if (tree := _tree(name, content))}
+    trees = dict(_modules(packed))
     is_limited = any(_name(node) == LIMITED for tree in trees.values() for node in ast.walk(tree))
     for name, tree in trees.items():
         found: dict[str, tuple[int, str]] = {}  # the first line of each call, and what to do instead
@@ -59,6 +59,23 @@ def foreseen(packed: PackedScript, folder: Path, has_module: Callable[[str], boo
             found.setdefault(call, (line, instead))
         for call, (line, instead) in sorted(found.items(), key=lambda each: each[1]):
             yield f"{folder / name}:{line}: {call}: {instead}"
+
+
+def _modules(packed: PackedScript) -> Iterator[tuple[str, ast.Module]]:
+    """Yield the script and the modules beside it that it imports, directly or through others. Other files are data."""
+    left, seen = [packed.name], set[str]()
+    while left:
+        name = left.pop()
+        if name in seen or name not in packed.contents or not (tree := _tree(name, packed.contents[name])):
+            continue
+        seen.add(name)
+        yield name, tree
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                base = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+                paths = [each.replace(".", "/") for each in (*base, *(alias.name for alias in node.names))]
+                left += [name for path in paths for name in (f"{path}.py", f"{path}/__init__.py")]
+                left += [f"{path}/{alias.name}.py" for path in paths[: len(base)] for alias in node.names]
 
 
 def has_module(tree: Path) -> Callable[[str], bool]:
@@ -99,6 +116,7 @@ def _name(node: ast.AST) -> str:
 
 def _calls(tree: ast.Module, is_limited: bool) -> Iterator[tuple[int, str, str]]:
     """Yield names, keyword arguments and commands that cannot work, with their lines and what to do instead."""
+    remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings among them
     for node in ast.walk(tree):
         match node:
             case ast.Name() | ast.Attribute() if (name := _name(node)) in NAMES:
@@ -106,7 +124,7 @@ def _calls(tree: ast.Module, is_limited: bool) -> Iterator[tuple[int, str, str]]
             case ast.keyword(arg=str(name)) if name in KEYWORDS and (is_limited or KEYWORDS[name] is not CPU):
                 if ast.unparse(node.value) not in UNLIMITED:
                     yield node.value.lineno, f"{name}=", KEYWORDS[name]
-            case ast.Constant(value=str(text)):
+            case ast.Constant(value=str(text)) if id(node) not in remarks:
                 for pattern, instead in COMMANDS:
                     if found := pattern.search(text):
                         yield node.lineno, found[0].strip(), instead

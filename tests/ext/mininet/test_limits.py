@@ -54,6 +54,14 @@ def test_each_call_has_its_line_and_what_to_do(text: str, said: str) -> None:
     assert line.startswith(f"here/net.py:2: {said}")
 
 
+def test_only_the_script_and_its_modules_are_read() -> None:
+    contents = {"net.py": b"import own\nopen('data.py')\n", "own.py": b"makeTerm(h)\n", "data.py": b"makeTerm(h)\n"}
+    packed = PackedScript("net.py", ("python3", "net.py"), contents)
+    (said,) = foreseen(packed, Path("here"), HAS.__contains__)
+    assert said.startswith("here/own.py:1: makeTerm")
+    assert lines('"""Needs apt-get install vlan."""\n') == []
+
+
 @given(st.text() | st.binary().map(lambda raw: raw.decode(errors="replace")))
 def test_any_text_is_read(text: str) -> None:
     assert all(line.startswith("here/net.py:") for line in lines(text))
