@@ -24,6 +24,7 @@ from lab.errors import LabError
 from lab.ext.mininet import api
 from lab.ext.mininet.running import MininetRun
 from lab.machine.userland import mirror
+from lab.record.store import Store
 
 SOURCE = "pool/main/m/mininet/mininet_2.3.0.orig.tar.gz"
 SHA256 = "1b16ee53ddb9a34a3751a77517643bda2286fc31be123209e84884d0697107b0"
@@ -193,19 +194,19 @@ def repeat(place: Path, times: int, names: Sequence[str]) -> bool:
 
 def clock(place: Path) -> None:
     """Print the wall time of a script that sends for 60 s, in virtual time and in real time in the same guest."""
-    script = place / "waits.py"
+    script, found = place / "waits.py", dict[str, float]()
     script.write_text(WAITS)
-    found = {}
+    lab = str(Path(sys.executable).with_name("lab"))
     for name in ("virtual", "real"):
         with tempfile.TemporaryDirectory() as folder:
+            command = [lab, "mininet", "--clock", name, "--results", f"{folder}/results", "--out", f"{folder}/out"]
             begun = time.monotonic()
-            command = [sys.executable, "-m", "lab", "mininet", "--clock", name, "--results", f"{folder}/results"]
-            done = subprocess.run(
-                [*command, "--out", f"{folder}/out", script], stdin=subprocess.DEVNULL, capture_output=True, text=True
-            )
+            done = subprocess.run([*command, str(script)], stdin=subprocess.DEVNULL, capture_output=True, text=True)
             found[name] = time.monotonic() - begun
+            cpu = [record.host["cpu_seconds"] for record in Store(Path(folder) / "results")]
         received = re.search(r"([\d.]+) Mbits/sec +receiver", done.stdout)
-        print(f"{name}: {found[name]:.1f} s, {received[1] if received else done.stderr} Mbit/s", flush=True)
+        spent = f", {cpu[0]:.1f} s of CPU" if cpu else ""
+        print(f"{name}: {found[name]:.1f} s{spent}, {received[1] if received else done.stderr} Mbit/s", flush=True)
     print(f"virtual time is {found['real'] / found['virtual']:.1f} times faster")
 
 
