@@ -15,7 +15,6 @@ from lab.cli.options import with_options
 from lab.cli.output import Json
 from lab.errors import InputError
 from lab.ext.mininet.options import MnOptions
-from lab.spec.errors import no_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -132,10 +131,6 @@ def mn(
 
 def _heard(as_json: bool) -> Callable[[bytes], None]:
     """Return the function that prints a script's output as it arrives, unless JSON is wanted."""
-
-    if not script.is_file():  # before a kernel is built for it
-        raise InputError(no_file(script))
-
     def heard(fresh: bytes) -> None:
         if not as_json:
             sys.stdout.write(printable(fresh.decode(errors="replace").replace("\r", "")))
