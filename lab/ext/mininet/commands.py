@@ -131,6 +131,7 @@ def mn(
 
 def _heard(as_json: bool) -> Callable[[bytes], None]:
     """Return the function that prints a script's output as it arrives, unless JSON is wanted."""
+
     def heard(fresh: bytes) -> None:
         if not as_json:
             sys.stdout.write(printable(fresh.decode(errors="replace").replace("\r", "")))

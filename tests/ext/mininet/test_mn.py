@@ -69,7 +69,7 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
         (MnOptions(host="cfs,cpu=0.1"), "--host cfs,cpu=0.1: CPU limits have no effect in virtual time"),
         (MnOptions(controller="nox"), "--controller nox: the userland has no such controller"),
         (MnOptions(switch="ivs"), "--switch ivs: the userland has no Indigo switch"),
-        (MnOptions(custom="nowhere.py"), "nowhere.py: there is no such file"),
+        (MnOptions(custom="nowhere.py"), "nowhere.py: no such file"),
     ],
 )
 def test_what_cannot_work_is_refused_with_what_to_do(options: MnOptions, said: str) -> None:
