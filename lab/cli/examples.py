@@ -36,5 +36,5 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     ),
     "userland build": ("lab userland build", "lab userland build programs"),
     "userland lock": ("lab userland lock --keep",),
-    "schema": ("lab schema > topologies/schema.json",),
+    "schema": ("lab schema > topologies/schema.json", "lab schema run"),
 }
