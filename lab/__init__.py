@@ -13,7 +13,6 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.app.comparisons import compare, regress, save_baseline
     from lab.app.language import *  # noqa: F403 # the one list of these names
     from lab.app.runs import run, run_kernels, run_seeds
     from lab.app.stored import article, articles, capture, follow, load, verify
@@ -22,14 +21,11 @@ __all__ = [
     "article",
     "articles",
     "capture",
-    "compare",
     "follow",
     "load",
-    "regress",
     "run",
     "run_kernels",
     "run_seeds",
-    "save_baseline",
     "verify",
 ]
 

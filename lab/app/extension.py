@@ -55,11 +55,19 @@ def hook(name: str, asked: str) -> Callable[..., Any]:
 
     Raises InputError if no installed extension has the hook.
     """
+    found = known_hook(name)
+    if found is None:
+        raise InputError(f"{asked}: no extension of this lab provides it")
+    return found
+
+
+def known_hook(name: str) -> Callable[..., Any] | None:
+    """Return the extension's function for a hook of the core, or None if no installed extension has the hook."""
     for package, each in extensions():
         if name in each.hooks:
             module, _, of = each.hooks[name].partition(":")
             return _of(f"{package}.{module}", of)
-    raise InputError(f"{asked}: no extension of this lab provides it")
+    return None
 
 
 def _of(module: str, name: str) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.app.answers import as_claims
-from lab.app.extension import hook
+from lab.app.extension import hook, known_hook
 from lab.app.options import Folder, on_kernel, reading_from, store_of
 from lab.errors import InputError
 from lab.spec.errors import Problem, SpecError
@@ -81,16 +81,14 @@ def follow_readable(*claims: str | Path, results: Folder = None) -> tuple[Claims
 
     Raises InputError for an unknown claim, and RecordError or CaptureError for a damaged record.
     """
-    from lab.comparison import lineage
-    from lab.comparison.strip import strip
     from lab.spec import find
     from lab.verdict.judged import judge_stored
 
     store = store_of(results)
     loaded, problems = find.readable(map(str, claims))
     judged = judge_stored(loaded, store, store.predictions)
-    found = lineage.follow(judged, store, store.predictions)
-    return as_claims(judged, strips={name: strip(each) for name, each in found.items()}), problems
+    strips = known_hook("strips")
+    return as_claims(judged, strips=strips(judged, store) if strips else {}), problems
 
 
 def runs(name: str, results: Folder = None) -> tuple[Record, ...]:

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from lab.app.recorded import claim_of, named
-from lab.comparison.identity import first_difference
 from lab.errors import InputError, LabError, MachineError
 from lab.machine.kernel import Budget, GuestTimeout, Kernel
+from lab.record.identity import first_difference
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
 from lab.runner.progress import name, shown

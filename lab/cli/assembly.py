@@ -19,7 +19,6 @@ PARTS: Mapping[str, tuple[str, ...]] = {
     "declaring": ("check", "list", "schema"),
     "running": ("run",),
     "stored": ("report", "show", "verify"),
-    "comparing": ("compare", "regress"),
     "kernels": ("kernel",),
     "userlands": ("userland",),
 }

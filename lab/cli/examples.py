@@ -23,11 +23,6 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "kernel take": ("lab kernel take claims.tar.zst",),
     "kernel list": ("lab kernel list",),
     "kernel baseline": ("lab kernel baseline before", "lab kernel baseline before tcp-nodelay --kernel 6.12"),
-    "regress": (
-        "lab regress --kernel 6.12 --kernel 7.2 tcp-timestamps/header-length",
-        "lab regress --baseline before --kernel 7.2",
-    ),
-    "compare": ("lab compare results other-results --page changes.html",),
     "verify": (
         "lab verify",
         "lab verify claims.tar.zst",

@@ -14,7 +14,7 @@ _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Start": ("list",),
     "Claims": ("check", "run", "show", "report"),
     "Networks": (),
-    "Kernels": ("kernel", "regress", "compare"),
+    "Kernels": ("kernel",),
     "Share": ("verify",),
     "Advanced": ("userland", "schema"),
 }

@@ -10,6 +10,7 @@ EXTENSIONS = (
     "bundle",
     "ci",
     "cluster",
+    "comparison",
     "course",
     "doctor",
     "export",

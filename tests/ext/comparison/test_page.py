@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from lab.comparison.compare import compare
-from lab.comparison.page import Changes
 from lab.errors import InputError
+from lab.ext.comparison.compare import compare
+from lab.ext.comparison.page import Changes
 from tests.kinds import Judge
 
 Syn = Callable[..., bytes]

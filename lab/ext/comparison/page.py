@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import get_args
 
-from lab.comparison.compare import CaseChange, Change, ClaimChange
-from lab.comparison.summary import causes, sentence
-from lab.comparison.words import absent, chance
 from lab.errors import InputError
+from lab.ext.comparison.compare import CaseChange, Change, ClaimChange
+from lab.ext.comparison.summary import causes, sentence
+from lab.ext.comparison.words import absent, chance
 from lab.report import html, wording
 from lab.report.html import Html
 from lab.verdict import Result

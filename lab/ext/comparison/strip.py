@@ -4,14 +4,20 @@ commits.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 
-from lab.comparison.lineage import Lineage, LineageStep
+from lab.ext.comparison.lineage import Lineage, LineageStep, follow
+from lab.record.store import Store
 from lab.report import html
 from lab.report.html import Html
 from lab.spec.loaded import Commit
 from lab.verdict.judged import JudgedClaim
+
+
+def strips(judged: Iterable[JudgedClaim], store: Store) -> dict[str, Html]:
+    """Return the strip of each claim that also has records on other kernels, by claim id."""
+    return {name: strip(each) for name, each in follow(judged, store, store.predictions).items()}
 
 
 def strip(lineage: Lineage) -> Html:

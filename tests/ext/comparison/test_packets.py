@@ -12,7 +12,7 @@ from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
-from lab.comparison.packets import PacketDifference, first_packet_difference
+from lab.ext.comparison.packets import PacketDifference, first_packet_difference
 from lab.metric.capture import Capture
 
 Save = Callable[..., Capture]

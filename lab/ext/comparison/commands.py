@@ -14,10 +14,10 @@ from lab.cli.output import Json
 from lab.errors import InputError
 
 if TYPE_CHECKING:
-    from lab.comparison.page import Changes
+    from lab.ext.comparison.page import Changes
     from lab.report.told import Compared
 
-comparing = typer.Typer()
+app = typer.Typer()
 
 _Junit = Annotated[Path | None, typer.Option(help="Also write the result as JUnit XML to this file.", metavar="FILE")]
 _Interest = Annotated[
@@ -30,7 +30,7 @@ _Page = Annotated[
 ]
 
 
-@comparing.command()
+@app.command()
 def compare(
     base: Annotated[Path, typer.Argument(help="The store with the base records.", metavar="BASE")],
     new: Annotated[Path, typer.Argument(help="The store with the new records.", metavar="NEW")],
@@ -40,7 +40,7 @@ def compare(
     as_json: Json = False,
 ) -> None:
     """Compare two stores, claim by claim and packet by packet."""
-    from lab import app as api
+    from lab.ext.comparison import api
     from lab.report.told import Compared
 
     changes = api.compare(results=new, against=base, interest=interest / 100)
@@ -49,7 +49,7 @@ def compare(
     _show_changes(changes, junit, page, new, Compared(against=base, interest=interest / 100), as_json)
 
 
-@comparing.command()
+@app.command()
 @with_options(RunOptions, without=["kernel"])
 def regress(
     kernel: Annotated[
@@ -82,8 +82,7 @@ def regress(
     Give --kernel twice: once for the base kernel and once for the new kernel. With --baseline, give --kernel at most
     once, for the new kernel.
     """
-    from lab import app as api
-    from lab.app import baselines
+    from lab.ext.comparison import api, baselines
     from lab.machine.kernel import choose
     from lab.report.told import Compared
 
@@ -106,10 +105,10 @@ def regress(
 def _show_changes(
     changes: Changes, junit: Path | None, page: Path | None, results: Path, compared: Compared, as_json: bool
 ) -> None:
-    from lab.cli import comparing
+    from lab.ext.comparison.display import Answer
     from lab.report import site
 
-    answer = comparing.Answer(changes.changes)
+    answer = Answer(changes.changes)
     if junit:
         junit.write_text(answer.junit(), encoding="utf-8")
     if page:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.comparison.statistics import attainable, detectable, mann_whitney, ratio
+from lab.ext.comparison.statistics import attainable, detectable, mann_whitney, ratio
 from lab.units import Value
 from lab.verdict.correction import LEVEL, holm
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from lab.comparison.statistics import MannWhitney, attainable, detectable, mann_whitney, ratio
+from lab.ext.comparison.statistics import MannWhitney, attainable, detectable, mann_whitney, ratio
 from lab.units import Value
 from lab.verdict.correction import LEVEL, holm
 

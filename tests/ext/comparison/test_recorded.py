@@ -1,6 +1,6 @@
 """Captures of the planted changes, as `lab regress` recorded them: each is named by the packet where it first shows.
 
-tests/comparison/test_planted.py makes such records anew, with kernels that it builds.
+tests/ext/comparison/test_planted.py makes such records anew, with kernels that it builds.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.comparison.compare import compare
-from lab.comparison.packets import PacketDifference, first_packet_difference
+from lab.ext.comparison.compare import compare
+from lab.ext.comparison.packets import PacketDifference, first_packet_difference
 from lab.metric.capture import Capture
 from lab.verdict.judged import JudgedClaim
 
-RECORDED = Path(__file__).parents[1] / "data" / "regress"
+RECORDED = Path(__file__).parents[2] / "data" / "regress"
 # A sender's messages that nobody reads, 100 ms apart; and a netcat of 10 kB.
 UNREAD = """
     topology="symmetric-1g", workload=RequestResponse(), probes=(Capture(node="receiver"),),

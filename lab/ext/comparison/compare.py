@@ -6,11 +6,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
-from lab.comparison.captures import PacketChange, captured, together
-from lab.comparison.emulation import difference
-from lab.comparison.identity import ByteDifference, byte_differences
-from lab.comparison.shift import Shift, corrected
 from lab.errors import InputError
+from lab.ext.comparison.captures import PacketChange, captured, together
+from lab.ext.comparison.emulation import difference
+from lab.ext.comparison.shift import Shift, corrected
+from lab.record.identity import ByteDifference, byte_differences
 from lab.record.record import Record
 from lab.spec.case import CaseKey
 from lab.verdict import Result, Verdict

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, get_args
 
-from lab.comparison.compare import Change, ClaimChange
+from lab.ext.comparison.compare import Change, ClaimChange
 from lab.verdict.correction import LEVEL
 
 

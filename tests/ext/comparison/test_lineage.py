@@ -12,7 +12,7 @@ from lab import app as api
 from lab.cli import showing
 from lab.record.store import Store
 from lab.report import text
-from tests.comparison.test_page import CLAIM, PCAP
+from tests.ext.comparison.test_page import CLAIM, PCAP
 from tests.kinds import Judge
 
 Syn = Callable[..., bytes]

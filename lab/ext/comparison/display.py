@@ -10,9 +10,9 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from lab.comparison.compare import CaseChange, Change, ClaimChange
-from lab.comparison.summary import causes, counts, sentence, tests
-from lab.comparison.words import absent, chance
+from lab.ext.comparison.compare import CaseChange, Change, ClaimChange
+from lab.ext.comparison.summary import causes, counts, sentence, tests
+from lab.ext.comparison.words import absent, chance
 from lab.report.ci import junit
 from lab.report.ci.case import Case, Outcome
 from lab.report.text import measured

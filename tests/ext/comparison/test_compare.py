@@ -12,11 +12,11 @@ from typing import NoReturn, get_args
 import pytest
 from rich.console import Console
 
-from lab.cli.comparing import Answer
-from lab.comparison import summary
-from lab.comparison.compare import Change, ClaimChange, Incomparable, compare
-from lab.comparison.page import Changes
-from lab.comparison.words import chance
+from lab.ext.comparison import summary
+from lab.ext.comparison.compare import Change, ClaimChange, Incomparable, compare
+from lab.ext.comparison.display import Answer
+from lab.ext.comparison.page import Changes
+from lab.ext.comparison.words import chance
 from lab.guest.outputs import FIDELITY
 from lab.model import ModelError
 from lab.verdict import Verdict, evaluate

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 
 import pytest
 
-from lab.comparison.captures import PacketChange, captured, together
-from lab.comparison.packets import PacketDifference
+from lab.ext.comparison.captures import PacketChange, captured, together
+from lab.ext.comparison.packets import PacketDifference
 from lab.guest.clock import Clock
 from lab.record.record import Record
 from lab.record.store import Store

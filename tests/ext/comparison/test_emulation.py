@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from lab.cli.comparing import Answer
-from lab.comparison.compare import ClaimChange, compare
-from lab.comparison.page import Changes
+from lab.ext.comparison.compare import ClaimChange, compare
+from lab.ext.comparison.display import Answer
+from lab.ext.comparison.page import Changes
 from lab.guest.outputs import FIDELITY
 from lab.machine.kernel.uml.recipe import changes
-from tests.comparison.test_compare import netcat
+from tests.ext.comparison.test_compare import netcat
 from tests.kinds import Judge
 from tests.verdict.evidence import calm
 

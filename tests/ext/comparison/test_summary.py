@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from lab.comparison.captures import PacketChange
-from lab.comparison.compare import CaseChange, ClaimChange
-from lab.comparison.packets import PacketDifference
-from lab.comparison.summary import causes, counts, sentence
+from lab.ext.comparison.captures import PacketChange
+from lab.ext.comparison.compare import CaseChange, ClaimChange
+from lab.ext.comparison.packets import PacketDifference
+from lab.ext.comparison.summary import causes, counts, sentence
 from lab.verdict import Result, Verdict
 
 RESULT = Result("only", "", None, None, None, None, True, ())

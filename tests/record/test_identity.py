@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lab.comparison.identity import ByteDifference, byte_differences, first_difference
+from lab.record.identity import ByteDifference, byte_differences, first_difference
 from lab.record.record import Record
 from lab.record.store import Store
 from tests.trials import trial

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.base import version
-from lab.comparison.compare import ClaimChange, Incomparable, compare
+from lab.ext.comparison.compare import ClaimChange, Incomparable, compare
 from lab.record.record import Record, RecordError
 from lab.spec.loaded import Commit
 from lab.verdict.judged import JudgedClaim, judge_stored

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from lab.comparison.compare import CaseChange, ClaimChange
-from lab.comparison.shift import Shift
+from lab.ext.comparison.compare import CaseChange, ClaimChange
+from lab.ext.comparison.shift import Shift
 from lab.verdict import Result
 
 

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lab.app.answers import as_changes
 from lab.app.options import Folder, RunOptions, on_kernel, reading_from, spread, store_of
 from lab.errors import InputError
 
 if TYPE_CHECKING:
-    from lab.app.baselines import Baseline
-    from lab.comparison.page import Changes
+    from lab.app.running import Judgement
+    from lab.ext.comparison.baselines import Baseline
+    from lab.ext.comparison.compare import ClaimChange
+    from lab.ext.comparison.page import Changes
     from lab.record.record import Record
     from lab.verdict.judged import JudgedClaim
 
@@ -35,10 +36,10 @@ def compare(
     claim, kernel or store, and for records with altered files, which the message lists. Raises SpecError, and
     Incomparable if an experiment changed between the runs.
     """
-    from lab.comparison.compare import INTEREST
-    from lab.comparison.compare import compare as changes
-    from lab.comparison.identity import require_whole
-    from lab.comparison.page import Changes
+    from lab.ext.comparison.compare import INTEREST
+    from lab.ext.comparison.compare import compare as changes
+    from lab.ext.comparison.page import Changes
+    from lab.record.identity import require_whole
     from lab.report.told import Compared, told
     from lab.spec import find
     from lab.verdict.judged import judge_stored
@@ -80,10 +81,11 @@ def regress(
     kernel is in the answer, with the reason. Raises InputError, SpecError, MachineError, and Incomparable if an
     experiment changed since the baseline.
     """
-    from lab.app import baselines, running
-    from lab.comparison.compare import INTEREST
-    from lab.comparison.compare import compare as changes
-    from lab.comparison.identity import require_whole
+    from lab.app import running
+    from lab.ext.comparison import baselines
+    from lab.ext.comparison.compare import INTEREST
+    from lab.ext.comparison.compare import compare as changes
+    from lab.record.identity import require_whole
     from lab.spec import find
 
     if (base is None) != (baseline is not None):
@@ -95,14 +97,14 @@ def regress(
         before = [claim for claim in baselines.judged(experiments, baseline, options.folder) if claims or claim.records]
         done = running.run([claim.declared for claim in before], settings, options)
         require_whole(_records((*before, *done.judged)))
-        return as_changes(changes(before, done.judged, matters), done)
+        return _shown(changes(before, done.judged, matters), done)
     pair = [replace(options, kernel=each).settings() for each in (base, new)]
     if pair[0].kernel.id == pair[1].kernel.id:
         raise InputError(f"{base} and {new} are the same kernel, {pair[0].kernel.name}: name two different kernels")
     both = [(experiments, settings) for settings in pair]
     then, now = running.run_beside(both, options, together=not stored)
     require_whole(_records((*then.judged, *now.judged)))
-    return as_changes(changes(then.judged, now.judged, matters), then, now)
+    return _shown(changes(then.judged, now.judged, matters), then, now)
 
 
 def save_baseline(
@@ -117,11 +119,21 @@ def save_baseline(
 
     Raises InputError if a baseline already has that name, or if there is no record to save.
     """
-    from lab.app import baselines
+    from lab.ext.comparison import baselines
     from lab.machine.kernel import choose
     from lab.spec import find
 
     return baselines.save(find.find(map(str, claims)), choose(on, kernel), seed, reading_from(results), name)
+
+
+def _shown(found: tuple[ClaimChange, ...], *done: Judgement) -> Changes:
+    """Return the changes. If no claim has records on both kernels, raise the first failed trial's error."""
+    from lab.ext.comparison.page import Changes
+
+    if any(each.was_compared for each in found):
+        return Changes(found)
+    errors = [error for judgement in done for error in judgement.errors]
+    raise errors[0] if errors else InputError("no claim ran on both kernels: there is nothing to compare")
 
 
 def _records(judged: Iterable[JudgedClaim]) -> list[Record]:

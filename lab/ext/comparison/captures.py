@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from lab.comparison.packets import PacketDifference, first_packet_difference
+from lab.ext.comparison.packets import PacketDifference, first_packet_difference
 from lab.metric.capture import Capture
 from lab.record.record import Record
 
