@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from lab.app.language import *  # noqa: F403 # the one list of these names
     from lab.app.runs import run, run_kernels, run_seeds
-    from lab.app.stored import article, articles, capture, follow, load, verify
+    from lab.app.stored import article, articles, capture, follow, load
 
 __all__ = [
     "article",
@@ -26,7 +26,6 @@ __all__ = [
     "run",
     "run_kernels",
     "run_seeds",
-    "verify",
 ]
 
 

@@ -6,7 +6,7 @@ Slow imports belong in the function that needs them, so that commands start quic
 from __future__ import annotations
 
 from lab.app.runs import run, run_kernels, run_seeds
-from lab.app.stored import article, articles, capture, follow, load, verify
+from lab.app.stored import article, articles, capture, follow, load
 
 __all__ = [
     "article",
@@ -17,5 +17,4 @@ __all__ = [
     "run",
     "run_kernels",
     "run_seeds",
-    "verify",
 ]

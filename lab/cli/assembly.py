@@ -18,7 +18,7 @@ from lab.cli.helping import HelpfulCommand, HelpfulGroup, example
 PARTS: Mapping[str, tuple[str, ...]] = {
     "declaring": ("check", "list", "schema"),
     "running": ("run",),
-    "stored": ("report", "show", "verify"),
+    "stored": ("report",),
     "kernels": ("kernel",),
     "userlands": ("userland",),
 }

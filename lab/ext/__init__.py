@@ -21,8 +21,10 @@ EXTENSIONS = (
     "mptcp",
     "new",
     "pagecheck",
+    "show",
     "suites.packetdrill",
     "suites.selftest",
     "upkeep",
+    "verify",
     "watch",
 )

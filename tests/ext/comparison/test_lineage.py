@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab import app as api
-from lab.cli import showing
+from lab.ext.show import display as showing
 from lab.record.store import Store
 from lab.report import text
 from tests.ext.comparison.test_page import CLAIM, PCAP

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 import lab
-from lab.app.verification import verify
 from lab.errors import InputError
 from lab.ext.mininet.running import MininetRun
+from lab.ext.verify.verification import verify
 from lab.machine.kernel import Budget, UmlKernel
 
 pytestmark = pytest.mark.guest

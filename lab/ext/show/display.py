@@ -11,8 +11,9 @@ from rich.text import Text
 
 from lab.app import stored
 from lab.app.options import Folder
-from lab.cli.viewer import show_packets
-from lab.report import bars, text
+from lab.ext.show import bars
+from lab.ext.show.viewer import show_packets
+from lab.report import text
 
 if TYPE_CHECKING:
     from lab.report.claim import Claim

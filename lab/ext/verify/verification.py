@@ -11,12 +11,12 @@ from typing import Any, Literal
 
 from lab.app.recorded import claim_of, named
 from lab.errors import InputError, LabError, MachineError
+from lab.ext.verify.repeat import other_tools, repeat, repeatable
 from lab.machine.kernel import Budget, GuestTimeout, Kernel
 from lab.record.identity import first_difference
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
 from lab.runner.progress import name, shown
-from lab.runner.repeat import other_tools, repeat, repeatable
 from lab.spec.errors import suggestion
 
 

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.app import verification
 from lab.errors import LabError, MachineError
+from lab.ext.verify import verification
+from lab.ext.verify.repeat import repeat
 from lab.machine.kernel import Budget, GuestCrash, GuestHost, GuestTimeout
 from lab.machine.userland import cache as userlands
 from lab.machine.userland.cache import MANIFEST, TREE
@@ -16,7 +17,6 @@ from lab.machine.userland.lock import locked
 from lab.machine.userland.manifest import manifest
 from lab.record.store import Store
 from lab.runner.guest import KEPT, TrialFailed
-from lab.runner.repeat import repeat
 from tests.ext.cluster.test_campaign_parts import Stub
 from tests.record.test_store import record
 
@@ -73,7 +73,7 @@ def test_a_console_that_is_not_kept_is_quoted(tmp_path: Path, monkeypatch: pytes
 
     monkeypatch.setattr("lab.runner.guest.Guest", dying)
     kernel, store = Stub(), Store(tmp_path / "results")
-    monkeypatch.setattr("lab.runner.repeat._check", lambda *_: None)
+    monkeypatch.setattr("lab.ext.verify.repeat._check", lambda *_: None)
     kept = record(store, kernel=kernel.describe())
     with store.scratch() as scratch:
         (told,) = repeat([kept], scratch, 1, Budget(), Unwatched(), given=[kernel]).values()
@@ -105,7 +105,8 @@ def test_no_trial_runs_in_a_userland_that_was_altered(tmp_path: Path, monkeypatc
         file.write(b"#?")
     assert said().startswith(f"userland {ident} was altered (at least usr/bin/ping): rm -r ")
     monkeypatch.setattr(
-        "lab.app.verification.repeat", lambda *asked: repeat(asked[0], asked[1], 1, Budget(), Unwatched(), [kernel])
+        "lab.ext.verify.verification.repeat",
+        lambda *asked: repeat(asked[0], asked[1], 1, Budget(), Unwatched(), [kernel]),
     )
     found = verification.verify(tmp_path / "results", 1, Budget())
     assert ([each.outcome for each in found.checked], found.exit_code) == (["not repeated"], 3)

@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lab.app.verification import Verification
 from lab.errors import InputError
+from lab.ext.verify.verification import Verification
 
 _COLOURS = {"differs": "red", "damaged": "red", "not repeated": "magenta"}
 
