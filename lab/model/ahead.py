@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 
 from lab.model.delayed_ack import NEVER
 from lab.model.packet import Ack
-from lab.model.receiver import MAX_SKB_FRAGS, NSEC_PER_MSEC, NSEC_PER_USEC, Received, Receiver
+from lab.model.receive_half import NSEC_PER_USEC
+from lab.model.receiver import MAX_SKB_FRAGS, NSEC_PER_MSEC, Received, Receiver
 from lab.model.scenario import Scenario
 from lab.model.window import TCP_RMEM_TO_WIN_SCALE
 
@@ -91,7 +92,7 @@ class Ahead(Receiver):
         ato_min = icsk_ack.timers.ato_min
         if rcv_mss != min(length, icsk_ack.advmss) or icsk_ack.ato != icsk_ack.ato // 2 + ato_min // 2:
             return False
-        if length > rcv_mss and self._ratio(length) != self.scaling_ratio:
+        if length > rcv_mss and self.ratio(length) != self.scaling_ratio:
             return False
         before, offered = self.rmem_alloc, self._select_window()
         self.rmem_alloc += length + self.skb_overhead
@@ -137,7 +138,7 @@ class Ahead(Receiver):
         ):
             return 0, times, acks
         ratio, scale, ssthresh, overhead = self.scaling_ratio, self.rcv_wscale, self.rcv_ssthresh, self.skb_overhead
-        half, grows = min(self.window_clamp, self._win_from_space(rcvbuf)) >> 1, self.window_clamp > ssthresh
+        half, grows = min(self.window_clamp, self.win_from_space(rcvbuf)) >> 1, self.window_clamp > ssthresh
         rcvlowat, copied_seq, pressure = self.reader.rcvlowat, self.copied_seq, rcvbuf - (rcvbuf >> 3)
         rcv_nxt, rcv_wup, rcv_wnd, rmem_alloc = self.rcv_nxt, self.rcv_wup, self.rcv_wnd, self.rmem_alloc
         tail, at, now, waits = queue[-1] if queue else None, first, self.now, icsk_ack.due < NEVER
