@@ -41,4 +41,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *import_module("lab.app.language").__all__, "metric", "model"]
+    offered = import_module("lab.app.extension").functions()
+    return [*__all__, *offered, *import_module("lab.app.language").__all__, "metric", "model"]

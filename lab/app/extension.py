@@ -55,19 +55,17 @@ def hook(name: str, asked: str) -> Callable[..., Any]:
 
     Raises InputError if no installed extension has the hook.
     """
-    found = known_hook(name)
-    if found is None:
-        raise InputError(f"{asked}: no extension of this lab provides it")
-    return found
+    for found in hooks(name):
+        return found
+    raise InputError(f"{asked}: no extension of this lab provides it")
 
 
-def known_hook(name: str) -> Callable[..., Any] | None:
-    """Return the extension's function for a hook of the core, or None if no installed extension has the hook."""
+def hooks(name: str) -> Iterator[Callable[..., Any]]:
+    """Yield the functions of all extensions that have this hook of the core."""
     for package, each in extensions():
         if name in each.hooks:
             module, _, of = each.hooks[name].partition(":")
-            return _of(f"{package}.{module}", of)
-    return None
+            yield _of(f"{package}.{module}", of)
 
 
 def _of(module: str, name: str) -> Callable[..., Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.app.answers import as_claims
-from lab.app.extension import known_hook
+from lab.app.extension import hooks
 from lab.app.options import Folder, on_kernel, store_of
 from lab.errors import InputError
 from lab.spec.errors import Problem, SpecError
@@ -86,7 +86,7 @@ def follow_readable(*claims: str | Path, results: Folder = None) -> tuple[Claims
     store = store_of(results)
     loaded, problems = find.readable(map(str, claims))
     judged = judge_stored(loaded, store, store.predictions)
-    strips = known_hook("strips")
+    strips = next(hooks("strips"), None)
     return as_claims(judged, strips=strips(judged, store) if strips else {}), problems
 
 

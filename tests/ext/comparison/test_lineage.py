@@ -85,6 +85,15 @@ def test_pages_and_the_terminal_show_it(store: Store) -> None:
     assert api.load("toy/claim", results=store.root)[0].kernels is None
 
 
+def test_without_the_extension_a_claim_is_shown_on_its_own_kernel(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lab.app.extension.EXTENSIONS", ())
+    (claim,) = api.follow("toy/claim", results=store.root)
+    assert claim.kernels is None
+    assert claim.verdict.kind in claim._repr_html_()
+
+
 def test_a_commit_that_changed_nothing_here_is_not_named(store: Store, tmp_path: Path) -> None:
     article = tmp_path / "experiments" / "toy" / "article.yaml"
     article.write_text(article.read_text() + COMMIT.replace('"6.6"', '"6.13"'))
