@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from lab.cli import viewer
 from lab.cli.app import app
 from lab.errors import InputError
+from lab.ext.show import viewer
 from lab.report.article import Article
 from tests.report.conftest import here, keep, toy
 
