@@ -33,7 +33,11 @@ ROOMS = {
 ROOMS["app"] = {*ROOMS, "ext"}  # of ext, the list of extensions
 ROOMS["cli"] = ROOMS["lab"] = {*ROOMS} - {"ext"}
 ROOMS["ext"] = {*ROOMS}
-BUILDS_ON = {"atlas": {"comparison", "suites"}, "bisect": {"comparison"}}  # of extensions: docs/layers.md names them
+BUILDS_ON = {
+    "atlas": {"comparison", "suites"},
+    "bisect": {"comparison"},
+    "importing": {"mininet"},
+}  # of extensions: docs/layers.md names them
 SHARED = {"alone", "own_machine"}  # modules of ext that belong to no extension
 INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
 WORDS = {f"lab.{word}" for word in [*language.__all__, "metric", "model"]}  # of an experiment, all from `lab`
