@@ -21,12 +21,15 @@ def mininet(
     options: SuiteOptions,
     out: str | Path | None = None,
     heard: Callable[[bytes], None] = lambda _: None,
+    capture: bool = True,
+    page: str | Path | None = None,
 ) -> MininetRun:
     """Run an unmodified Mininet script in a guest in virtual time, and return its run. A stored run is not repeated.
 
     The script sees the modules that it imports from its folder, and the files there that it names. The files that it
     writes into its folder are copied to `out` (default: a folder with the script's name). `heard` receives the script's
-    output as it arrives. Raises InputError, MachineError (no kernel, no userland), Interrupted, and the errors of
+    output as it arrives. With `capture`, the record has the packets of the script's hosts. The file `page` gets a page
+    about the run. Raises InputError, MachineError (no kernel, no userland), Interrupted, and the errors of
     running a trial.
     """
     from lab.ext.mininet import running
@@ -36,5 +39,10 @@ def mininet(
 
     settings = Settings(running.with_switch(choose("uml", options.kernel)), seed=options.seed)
     target = Path(out) if out else Path(Path(script).stem)
-    given = (settings, Store(options.folder), target, LONGEST_SECONDS, options.limits, heard)
-    return running.run(Path(script), arguments, *given)
+    given = (settings, Store(options.folder), target, LONGEST_SECONDS, options.limits, heard, capture)
+    found = running.run(Path(script), arguments, *given)
+    if page is not None:
+        from lab.ext.mininet import page as pages
+
+        pages.write(found.record, Path(page))
+    return found

@@ -35,6 +35,18 @@ def run_script(
             metavar="DIR",
         ),
     ] = None,
+    page: Annotated[
+        Path | None,
+        typer.Option(
+            "--page",
+            help="Also write an HTML page about the run: network, output, files and traffic.",
+            metavar="FILE",
+            dir_okay=False,
+        ),
+    ] = None,
+    capture: Annotated[
+        bool, typer.Option("--capture/--no-capture", help="Capture the packets of the script's hosts. Default: yes.")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Run a Mininet script, unchanged, in virtual time, and keep a record.
@@ -50,7 +62,8 @@ def run_script(
             sys.stdout.write(printable(fresh.decode(errors="replace").replace("\r", "")))
             sys.stdout.flush()
 
-    found = api.mininet(script, *arguments or (), out=out, heard=heard, **options.given(without=["jobs"]))
+    given = options.given(without=["jobs"])
+    found = api.mininet(script, *arguments or (), out=out, heard=heard, capture=capture, page=page, **given)
     if as_json:
         output.emit(found.plain())
     else:

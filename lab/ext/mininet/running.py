@@ -37,6 +37,7 @@ PLACE, ARCHIVE, COMMAND = "/tmp/own", "script.tar", "command.json"  # in the gue
 SAID = f"{outputs.PROGRAM}.out"
 STATUS = f"{outputs.PROGRAM}/status.json"
 FILES = f"{outputs.PROGRAM}/files/"  # the files that the script wrote
+PACKETS = 1 << 18  # of all captures
 # Mininet's mnexec closes each descriptor that a process may have, most of which are not open. After Mininet has raised
 # the limit, that many failed calls look like a process that spins, for which virtual time passes.
 MNEXEC = """#!/bin/sh
@@ -130,17 +131,20 @@ def with_switch(plain: Kernel) -> UmlKernel:
             return builder.variant(series(plain.name), SWITCH, progress)
 
 
-def trial_of(packed: PackedScript, arguments: Sequence[str], seconds: float, settings: Settings) -> Trial:
+def trial_of(
+    packed: PackedScript, arguments: Sequence[str], seconds: float, settings: Settings, capture: bool
+) -> Trial:
     """Return the trial of a script. Its address covers the script's files, arguments, seed, userland and kernel."""
     userland = ready("mininet")
     files = {
-        "inside.py": (HERE / "inside.py").read_bytes(),
+        **{name: (HERE / name).read_bytes() for name in ("inside.py", "recorder.py", "reporter.py")},
         "iperf": IPERF.format(iperf="/usr/bin/iperf").encode(),
         "mnexec": MNEXEC.encode(),
         ARCHIVE: packed.archive,
         COMMAND: json.dumps([packed.name, *arguments]).encode(),
     }
-    command = ("{files}/inside.py", f"{{files}}/{ARCHIVE}", f"{{files}}/{COMMAND}", f"{seconds:g}")
+    packets = PACKETS if capture else 0
+    command = ("{files}/inside.py", f"{{files}}/{ARCHIVE}", f"{{files}}/{COMMAND}", f"{seconds:g}", str(packets))
     try:
         workload = alone.program(PLACE, command, files, seconds)
     except ValueError as error:
@@ -158,6 +162,7 @@ def run(
     seconds: float,
     budget: Budget,
     heard: Callable[[bytes], None],
+    capture: bool,
 ) -> MininetRun:
     """Run a script unless the store has its record, pass its output to `heard`, and copy the files that it wrote to
     `out`.
@@ -167,7 +172,7 @@ def run(
     if out.resolve() == script.resolve().parent:
         raise InputError(f"--out {out}: this is the script's own folder, where outputs would be the next run's inputs")
     packed = pack(script, [store.root, out])
-    trial = trial_of(packed, arguments, seconds, settings)
+    trial = trial_of(packed, arguments, seconds, settings, capture)
     record = store.get(trial.address)
     is_new = record is None
     if record is None:
