@@ -9,4 +9,5 @@ EXTENSION = Extension(
         "mininet": ("lab mininet bufferbloat.py --bw 10 --delay 20", "lab mininet --seed 2 --out runs/2 topology.py")
     },
     functions=("mininet",),
+    hooks={"report": "listing:write_all"},
 )

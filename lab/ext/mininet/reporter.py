@@ -22,7 +22,7 @@ TOOL = 4  # of the six tools that may watch a Python, one that has no usual owne
 NETWORK = "mininet.net"
 
 
-class Finder:
+class NetworkFinder:
     """Finds the module of Mininet's networks, and has its class watched."""
 
     @staticmethod
@@ -32,7 +32,7 @@ class Finder:
             return None
         from importlib.util import find_spec
 
-        sys.meta_path.remove(Finder)
+        sys.meta_path.remove(NetworkFinder)
         spec: Any = find_spec(name)
         if spec is not None:
             load = spec.loader.exec_module
@@ -135,4 +135,4 @@ def watch(mininet: Any) -> None:
     atexit.register(guarded, reporter.ending)
 
 
-sys.meta_path.insert(0, Finder)
+sys.meta_path.insert(0, NetworkFinder)

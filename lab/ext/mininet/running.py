@@ -37,6 +37,7 @@ PLACE, ARCHIVE, COMMAND = "/tmp/own", "script.tar", "command.json"  # in the gue
 SAID = f"{outputs.PROGRAM}.out"
 STATUS = f"{outputs.PROGRAM}/status.json"
 FILES = f"{outputs.PROGRAM}/files/"  # the files that the script wrote
+CLAIMS = "mininet/"  # begins the names of scripts' trials
 PACKETS = 1 << 18  # of all captures
 # Mininet's mnexec closes each descriptor that a process may have, most of which are not open. After Mininet has raised
 # the limit, that many failed calls look like a process that spins, for which virtual time passes.
@@ -150,7 +151,7 @@ def trial_of(
     except ValueError as error:
         raise InputError(f"{packed.name}: {error}") from None
     name = "".join(each if each.isalnum() else "-" for each in Path(packed.name).stem)
-    return alone.trial(f"mininet/{name}", "script", packed.archive, workload, settings, userland)
+    return alone.trial(f"{CLAIMS}{name}", "script", packed.archive, workload, settings, userland)
 
 
 def run(

@@ -1,0 +1,47 @@
+"""Write the pages of all scripts with records in a store, for a report."""
+
+from __future__ import annotations
+
+import shlex
+from html import escape
+from pathlib import Path
+
+from lab.errors import LabError
+from lab.ext.mininet import page
+from lab.ext.mininet.running import CLAIMS, STATUS
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.report import html
+
+FOLDER = "mininet"  # of a report
+LIKELY = 12  # digits of an address that name a page
+
+
+def write_all(store: Store, folder: Path) -> str:
+    """Write a page for each record of a script below `folder`, and return the report's section with their links.
+
+    Records that cannot be read are left out. Raises OSError.
+    """
+    rows = sorted(row for record in store if (row := _written(record, folder / FOLDER)))
+    if not rows:
+        return ""
+    table = html.table(["Script", "Kernel", "Seed", "Outcome"], rows)
+    return f"{html.heading('scripts', 'Mininet scripts', 'Scripts')}\n{table}\n"
+
+
+def _written(record: Record, folder: Path) -> list[str]:
+    """Write the page of a record, and return its row in the table; [] if it is not the readable record of a script."""
+    try:
+        if not record.trial.claim.startswith(CLAIMS):
+            return []
+        command, _ = page.script_of(record)
+        ways = f'<a href="../index.html">All articles</a><span>{escape(command[0])}</span>'
+        text, status = page.render(record, ways), record.json(STATUS).get("status")
+    except LabError:
+        return []
+    folder.mkdir(exist_ok=True)
+    name = f"{record.address[:LIKELY]}.html"
+    (folder / name).write_text(text, encoding="utf-8")
+    kernel, ended = record.trial.kernel, "did not end in time" if status is None else f"exit status {status}"
+    link = f'<a href="{FOLDER}/{name}">{html.code(shlex.join(command))}</a>'
+    return [link, escape(str(kernel.get("name", kernel["version"]))), str(record.trial.seed), escape(ended)]
