@@ -116,6 +116,9 @@ def _summary(record: Record, command: Sequence[str]) -> Iterator[str]:
 
 def _network(network: BuiltNetwork, which: str) -> Iterator[str]:
     yield html.heading(f"network{which.strip()}", f"Network{which}")
+    if not network.moments:
+        yield "<p>The script built this network, and neither started nor stopped it.</p>"
+        return
     kinds = [node.kind for node in network.nodes]
     counts = [plural(kinds.count(kind), kind) for kind in ("host", "controller") if kind in kinds]
     if switches := kinds.count("switch"):
