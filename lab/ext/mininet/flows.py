@@ -92,7 +92,9 @@ def flows(record: Record, network: BuiltNetwork) -> list[MeasuredFlow]:
     Unreadable captures are skipped.
     """
     hosts = {address.split("/")[0]: end[0] for end, state in network.interfaces() for address in state.addresses}
-    delays = {end: Duration.of(direction(state)["delay"]).ns for end, state in network.interfaces()}
+    # A capture is behind the qdisc of its own interface, but before an exact wire.
+    qdiscs = {end: state for end, state in network.interfaces() if not state.wire}
+    delays = {end: Duration.of(direction(state)["delay"]).ns for end, state in qdiscs.items()}
     captures: dict[str, list[tuple[Capture, int]]] = {}
     for name, about in network.captures.items():
         try:

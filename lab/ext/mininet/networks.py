@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import msgspec
+from msgspec import structs
 
+from lab.ext.mininet import wires
 from lab.guest import outputs
 from lab.record.record import Record, RecordError
-from lab.units import Size
+from lab.units import Size, to_plain
 
 FOLDER = f"{outputs.PROGRAM}/networks/"
 LOG = f"{FOLDER}log.txt"  # the reports that failed
@@ -34,6 +36,7 @@ class BuiltInterface(msgspec.Struct, frozen=True):
     mtu: int
     addresses: list[str]
     qdiscs: list[BuiltQdisc]  # from the root down
+    wire: dict[str, Any] | None = None  # the direction of an exact wire that the interface sends to, in plain form
 
 
 class BuiltNode(msgspec.Struct, frozen=True):
@@ -147,12 +150,16 @@ class BuiltNetwork:
 
 
 def direction(interface: BuiltInterface | None) -> dict[str, Any]:
-    """Return what an interface's qdiscs do to the frames that it sends, in the plain form of a link's direction.
+    """Return what an interface's qdiscs, or its exact wire, do to the frames that it sends.
+
+    The plain form is that of a link's direction.
 
     Raises ValidationError for settings that are not a qdisc's.
     """
     if interface is None:
         return {**_IDEAL, "rate": None, "mtu": str(Size(0)), "queue": {"kind": "removed"}}
+    if interface.wire:
+        return {**interface.wire, "mtu": str(Size(interface.mtu))}
     rates = [each.options["rate"] for each in interface.qdiscs if each.kind in _RATES and each.options.get("rate")]
     wire = {**_IDEAL, "rate": str(rates[0]) if rates else None, "mtu": str(Size(interface.mtu))}
     for each in interface.qdiscs:
@@ -167,6 +174,7 @@ def direction(interface: BuiltInterface | None) -> dict[str, Any]:
 def networks(record: Record) -> tuple[BuiltNetwork, ...]:
     """Return the networks that a script built, in their order. Raises RecordError for unreadable files."""
     found = []
+    exact = {each.sender: to_plain(each.direction) for each in wires.directions(record)}
     for name in record.outputs:
         number = name.removeprefix(FOLDER).removesuffix(".json")
         if name == f"{FOLDER}{number}.json" and number.isdecimal():
@@ -175,5 +183,20 @@ def networks(record: Record) -> tuple[BuiltNetwork, ...]:
             except msgspec.ValidationError as error:
                 raise RecordError(f"{record.folder}: output '{name}' describes no network: {error}") from None
             captures = {f"{FOLDER}{number}/{file}": each for file, each in contents.captures.items()}
-            found.append(BuiltNetwork(int(number), tuple(contents.moments), captures))
+            moments = tuple(_with_wires(each, exact) for each in contents.moments)
+            found.append(BuiltNetwork(int(number), moments, captures))
     return tuple(sorted(found, key=lambda each: each.number))
+
+
+def _with_wires(moment: Moment, exact: Mapping[str, dict[str, Any]]) -> Moment:
+    """Return the moment with the exact wires of its interfaces, as the script set them last."""
+    nodes = [
+        structs.replace(
+            node,
+            interfaces={
+                name: state and structs.replace(state, wire=exact.get(name)) for name, state in node.interfaces.items()
+            },
+        )
+        for node in moment.nodes
+    ]
+    return structs.replace(moment, nodes=nodes)

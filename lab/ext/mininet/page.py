@@ -14,6 +14,7 @@ from typing import cast
 
 from lab.base.foreign import printable
 from lab.errors import InputError, LabError, MachineError
+from lab.ext.mininet import wires
 from lab.ext.mininet.drawing import drawn
 from lab.ext.mininet.flows import MeasuredFlow, figure, flows
 from lab.ext.mininet.networks import LOG, BuiltInterface, BuiltNetwork, direction, networks
@@ -101,7 +102,7 @@ def _summary(record: Record, command: Sequence[str]) -> Iterator[str]:
     ended = "did not end in time" if status is None else f"exit status {status}"
     seconds = record.host.get("guest_seconds")
     took = f", after {worded(Value(float(seconds), 's'))} of its own time" if isinstance(seconds, int | float) else ""
-    options = "" if trial.seed == 1 else f"--seed {trial.seed} "
+    options = ("--exact " if wires.is_exact(record) else "") + ("" if trial.seed == 1 else f"--seed {trial.seed} ")
     again = f"lab mininet {options}{shlex.join(command)}"
     rows = [
         ("Outcome", f"{escape(ended)}{escape(took)}"),
@@ -151,7 +152,7 @@ def _interfaces(network: BuiltNetwork) -> Iterator[str]:
 
 
 def _kinds(state: BuiltInterface) -> str:
-    return " > ".join(each.kind for each in state.qdiscs)
+    return "exact wire" if state.wire else " > ".join(each.kind for each in state.qdiscs)
 
 
 def _counts(state: BuiltInterface) -> tuple[str, str]:

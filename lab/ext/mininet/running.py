@@ -16,6 +16,7 @@ from lab.app.running import Interrupted
 from lab.base.building import shown
 from lab.errors import InputError, MachineError
 from lab.ext import alone
+from lab.ext.mininet import wires
 from lab.ext.mininet.packing import PackedScript, pack
 from lab.guest import outputs
 from lab.guest.interactive import IPERF
@@ -101,6 +102,11 @@ class MininetRun:
         said = "\n".join(self.record.text(SAID).splitlines()[-LAST_LINES:]) if self.exit_code else ""
         return next((instead for pattern, instead in CANNOT if re.search(pattern, said)), "")
 
+    @property
+    def not_exact(self) -> list[str]:
+        """Return a line for each thing that the lab's wires could not make exact; empty on Mininet's wires."""
+        return wires.not_exact(self.record)
+
     def plain(self) -> dict[str, Any]:
         """Return the run as plain data for JSON."""
         return {
@@ -113,6 +119,8 @@ class MininetRun:
             "out": str(self.out),
             "files": list(self.files),
             "used": list(self.used),
+            "exact": wires.is_exact(self.record),
+            "not_exact": self.not_exact,
         }
 
 
@@ -133,9 +141,12 @@ def with_switch(plain: Kernel) -> UmlKernel:
 
 
 def trial_of(
-    packed: PackedScript, arguments: Sequence[str], seconds: float, settings: Settings, capture: bool
+    packed: PackedScript, arguments: Sequence[str], seconds: float, settings: Settings, capture: bool, exact: bool
 ) -> Trial:
-    """Return the trial of a script. Its address covers the script's files, arguments, seed, userland and kernel."""
+    """Return the trial of a script. Its address covers the script's files, arguments, seed, userland and kernel.
+
+    With `exact`, the links are the lab's wires, and the address covers their code.
+    """
     userland = ready("mininet")
     files = {
         **{name: (HERE / name).read_bytes() for name in ("inside.py", "recorder.py", "reporter.py")},
@@ -145,13 +156,18 @@ def trial_of(
         COMMAND: json.dumps([packed.name, *arguments]).encode(),
     }
     packets = PACKETS if capture else 0
-    command = ("{files}/inside.py", f"{{files}}/{ARCHIVE}", f"{{files}}/{COMMAND}", f"{seconds:g}", str(packets))
+    command = (f"{{files}}/{ARCHIVE}", f"{{files}}/{COMMAND}", f"{seconds:g}", str(packets))
+    start: tuple[str, ...] = ("{files}/inside.py",)
+    if exact:
+        files |= wires.shipped()
+        start = (f"{{files}}/{wires.START}", str(settings.seed))
     try:
-        workload = alone.program(PLACE, command, files, seconds)
+        workload = alone.program(PLACE, start + command, files, seconds)
     except ValueError as error:
         raise InputError(f"{packed.name}: {error}") from None
     name = "".join(each if each.isalnum() else "-" for each in Path(packed.name).stem)
-    return alone.trial(f"{CLAIMS}{name}", "script", packed.archive, workload, settings, userland)
+    arm = "exact" if exact else "script"
+    return alone.trial(f"{CLAIMS}{name}", arm, packed.archive, workload, settings, userland)
 
 
 def run(
@@ -164,6 +180,7 @@ def run(
     budget: Budget,
     heard: Callable[[bytes], None],
     capture: bool,
+    exact: bool,
 ) -> MininetRun:
     """Run a script unless the store has its record, pass its output to `heard`, and copy the files that it wrote to
     `out`.
@@ -173,7 +190,7 @@ def run(
     if out.resolve() == script.resolve().parent:
         raise InputError(f"--out {out}: this is the script's own folder, where outputs would be the next run's inputs")
     packed = pack(script, [store.root, out])
-    trial = trial_of(packed, arguments, seconds, settings, capture)
+    trial = trial_of(packed, arguments, seconds, settings, capture, exact)
     record = store.get(trial.address)
     is_new = record is None
     if record is None:
