@@ -39,16 +39,17 @@ def report(
 ) -> None:
     """Render HTML pages from records.
 
-    An article without a notebook gets a default notebook. With --check, the exit code is 1 if a link is dead, an image
-    has no alternative text, a page is wider than the screen (390 to 1920 pixels), or a phone shows text smaller than 9
-    pixels. With --axe, the exit code is also 1 if a page violates an axe-core rule, on a phone in light mode or on a
-    laptop in dark mode.
+    Without an ARTICLE, the report also has a page for each Mininet script with a record. An article without a notebook
+    gets a default notebook. With --check, the exit code is 1 if a link is dead, an image has no alternative text, a
+    page is wider than the screen (390 to 1920 pixels), or a phone shows text smaller than 9 pixels. With --axe, the
+    exit code is also 1 if a page violates an axe-core rule, on a phone in light mode or on a laptop in dark mode.
     """
-    from lab.app.extension import hook
+    from lab.app.extension import hook, hooks
     from lab.app.options import reading_from
     from lab.report import site
 
-    pages = site.build(reading_from(results), out, output.say, articles or ())
+    further = () if articles else hooks("report")
+    pages = site.build(reading_from(results), out, output.say, articles or (), further)
     found = hook("pages", "--check")(out, output.say, axe) if check or axe else None
     plain = {"index": str(pages.index), "pages": [str(page) for page in pages.articles]}
     output.answer(plain | ({"check": found.plain()} if found else {}), lambda: str(pages.index), as_json)

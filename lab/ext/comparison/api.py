@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from lab.ext.comparison.baselines import Baseline
     from lab.ext.comparison.compare import ClaimChange
     from lab.ext.comparison.page import Changes
+    from lab.ext.comparison.unclaimed import RecordChange
     from lab.record.record import Record
     from lab.verdict.judged import JudgedClaim
 
@@ -60,6 +61,21 @@ def compare(
     after = judged(new or there.new, results)
     known = {claim.declared.id for claim in (*before, *after) if claim.records}
     return Changes(changes([claim for claim in before if claim.declared.id in known], after, matters))
+
+
+def compare_unclaimed(base: str | Path, new: str | Path) -> tuple[RecordChange, ...]:
+    """Return the changes of trials that belong to no experiment, such as scripts' trials, between two stores.
+
+    Raises InputError for an unknown store, and for records with altered files.
+    """
+    from lab.ext.comparison.unclaimed import compare, unclaimed
+    from lab.record.identity import require_whole
+    from lab.spec import find
+
+    claims = find.experiments()
+    before, after = (list(unclaimed(store_of(folder), claims)) for folder in (base, new))
+    require_whole([*before, *after])
+    return compare(before, after)
 
 
 @spread(RunOptions, without=["kernel"])

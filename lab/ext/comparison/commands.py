@@ -14,7 +14,10 @@ from lab.cli.output import Json
 from lab.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from lab.ext.comparison.page import Changes
+    from lab.ext.comparison.unclaimed import RecordChange
     from lab.report.told import Compared
 
 app = typer.Typer()
@@ -39,14 +42,19 @@ def compare(
     page: _Page = None,
     as_json: Json = False,
 ) -> None:
-    """Compare two stores, claim by claim and packet by packet."""
+    """Compare two stores, claim by claim and packet by packet.
+
+    Trials of scripts and test suites are compared by what they printed, by their packets, and by their files.
+    """
     from lab.ext.comparison import api
     from lab.report.told import Compared
 
     changes = api.compare(results=new, against=base, interest=interest / 100)
-    if not any(each.was_compared for each in changes):
-        raise InputError(f"{base} and {new} have no records of the same current experiment")
-    _show_changes(changes, junit, page, new, Compared(against=base, interest=interest / 100), as_json)
+    others = api.compare_unclaimed(base, new)
+    if not others and not any(each.was_compared for each in changes):
+        raise InputError(f"{base} and {new} have no records of the same current experiment or script")
+    compared = Compared(against=base, interest=interest / 100)
+    _show_changes(changes, junit, page, new, compared, as_json, others)
 
 
 @app.command()
@@ -103,12 +111,18 @@ def regress(
 
 
 def _show_changes(
-    changes: Changes, junit: Path | None, page: Path | None, results: Path, compared: Compared, as_json: bool
+    changes: Changes,
+    junit: Path | None,
+    page: Path | None,
+    results: Path,
+    compared: Compared,
+    as_json: bool,
+    others: Sequence[RecordChange] = (),
 ) -> None:
     from lab.ext.comparison.display import Answer
     from lab.report import site
 
-    answer = Answer(changes.changes)
+    answer = Answer(changes.changes, tuple(others))
     if junit:
         junit.write_text(answer.junit(), encoding="utf-8")
     if page:

@@ -10,8 +10,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from lab.base import foreign
 from lab.ext.comparison.compare import CaseChange, Change, ClaimChange
+from lab.ext.comparison.packets import PacketDifference
 from lab.ext.comparison.summary import causes, counts, sentence, tests
+from lab.ext.comparison.unclaimed import RecordChange
 from lab.ext.comparison.words import absent, chance
 from lab.report.ci import junit
 from lab.report.ci.case import Case, Outcome
@@ -20,6 +23,7 @@ from lab.report.wording import counted
 from lab.verdict import Result
 
 _PARTED = "first packets differ in"
+_NAMED = 5  # files that a line names
 _COLOURS: dict[Change, str] = {
     "verdict changed": "red",
     "figure moved": "yellow",
@@ -34,14 +38,16 @@ _COLOURS: dict[Change, str] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """Shows the changes, claim by claim."""
+    """Shows the changes, claim by claim, and then those of trials that belong to no claim."""
 
     changes: tuple[ClaimChange, ...]
+    others: tuple[RecordChange, ...] = ()
 
     @property
     def exit_code(self) -> int:
-        """Return 1 if a verdict or a figure changed, else 0."""
-        return int(any(each.has_changed for each in self.changes))
+        """Return 1 if a verdict, a figure or the output of a program changed, else 0."""
+        claims, others = (any(each.has_changed for each in some) for some in (self.changes, self.others))
+        return int(claims or others)
 
     def plain(self) -> dict[str, Any]:
         """Return the result as plain data for JSON."""
@@ -50,6 +56,7 @@ class Answer:
             "counts": counts(self.changes),
             "tests": tests(self.changes).plain(),
             "causes": causes(self.changes),
+            **({"trials": [each.plain() for each in self.others]} if self.others else {}),
         }
 
     def render(self) -> RenderableType:
@@ -60,11 +67,14 @@ class Answer:
             table.add_row(what, str(len(names)), Text(", ".join(names)))
         title = Text(_PARTED, "bold")
         parted: list[RenderableType] = [title, table, Text()] if table.row_count else []
-        return Group(*blocks, *parted, Text(sentence(self.changes), "bold"))
+        ending = [Text(sentence(self.changes), "bold")] if self.changes else []
+        return Group(*blocks, *parted, *map(other, self.others), *ending)
 
     def cases(self) -> tuple[Case, ...]:
-        """Return a test case per claim: failed if a figure or verdict changed, skipped if it is undecided."""
-        return tuple(map(_tested, self.changes))
+        """Return a test case per claim or other trial: failed if a figure, a verdict or what was printed changed,
+        skipped if it is undecided.
+        """
+        return (*map(_tested, self.changes), *map(_tried, self.others))
 
     def junit(self) -> str:
         """Return JUnit XML, with a summary of all claims."""
@@ -78,6 +88,33 @@ def _tested(change: ClaimChange) -> Case:
     outcome: Outcome = "failed" if change.has_changed else "undecided" if change.is_open else "passed"
     detail = "" if change.change == "identical" else "\n".join([change.change, *_lines(change)])
     return Case(article, claim, outcome, change.change, detail)
+
+
+def _tried(change: RecordChange) -> Case:
+    article, _, trial = change.name.partition("/")
+    outcome: Outcome = "failed" if change.has_changed else "passed"
+    detail = "" if change.change == "identical" else "\n".join([change.change, *_differences(change)])
+    return Case(article, trial, outcome, change.change, detail)
+
+
+def other(change: RecordChange) -> RenderableType:
+    """Return the change of a trial that belongs to no claim: what it printed, its first packet, and its files."""
+    colour = {"output changed": "red", "packets differ": "blue", "files differ": "yellow", "identical": "dim"}
+    kernels = " → ".join(dict.fromkeys(change.kernels))
+    title = Text.assemble((change.name, "bold"), "  ", (change.change, colour[change.change]), f"  {kernels}")
+    lines = "\n".join(_differences(change))
+    return Group(title, Padding(Text(lines), (0, 0, 1, 2))) if lines else title
+
+
+def _differences(change: RecordChange) -> list[str]:
+    lines = [foreign.printable(line) for line in change.said]
+    if where := change.packets.divergence:
+        lines += _first_packet("", change.packets.capture, where)
+    if change.files:
+        more = len(change.files) - _NAMED
+        named = "; ".join(map(str, change.files[:_NAMED])) + (f"; and {more} more" if more > 0 else "")
+        lines.append(f"other bytes in {named}")
+    return lines
 
 
 def block(change: ClaimChange) -> RenderableType:
@@ -121,15 +158,19 @@ def _parting(case: CaseChange) -> list[str]:
     In real time, all packets differ, so return [].
     """
     if where := case.packets.divergence:
-        return [
-            f"{_name(case)}: packet {where.number} of {case.packets.capture} differs in {where.what}",
-            f"  base {where.base or 'has ended'}",
-            f"  new  {where.new or 'has ended'}",
-        ]
+        return _first_packet(f"{_name(case)}: ", case.packets.capture, where)
     if case.real_time or not case.files:
         return []
     same = "the same packets" if case.packets.said else "no packets to compare"
     return [f"{_name(case)}: {same}, other bytes in {'; '.join(map(str, case.files))}"]
+
+
+def _first_packet(whose: str, capture: str, where: PacketDifference) -> list[str]:
+    return [
+        f"{whose}packet {where.number} of {capture} differs in {where.what}",
+        f"  base {where.base or 'has ended'}",
+        f"  new  {where.new or 'has ended'}",
+    ]
 
 
 def _name(case: CaseChange) -> str:

@@ -6,8 +6,12 @@ EXTENSION = Extension(
     commands=("mininet",),
     section="Networks",
     examples={
-        "mininet": ("lab mininet bufferbloat.py --bw 10 --delay 20", "lab mininet --seed 2 --out runs/2 topology.py")
+        "mininet": (
+            "lab mininet bufferbloat.py --bw 10 --delay 20",
+            "lab mininet --seed 2 --out runs/2 topology.py",
+            "lab mininet --compare-wires bufferbloat.py --queue 50",
+        )
     },
-    functions=("mininet",),
-    hooks={"run of mininet": "recorded:described"},
+    functions=("mininet", "compare_wires"),
+    hooks={"run of mininet": "recorded:described", "report": "listing:write_all"},
 )

@@ -1,21 +1,26 @@
-"""Run a Mininet script in a guest: ARCHIVE COMMAND SECONDS. Its output goes to standard output.
+"""Run a Mininet script in a guest: ARCHIVE COMMAND SECONDS PACKETS. Its output goes to standard output.
 
 COMMAND is a file with a JSON list: the script and its arguments. status.json gets the exit status, null if the time was
-up, and files/ gets each file that the script wrote into its folder. The script starts as it does on any Linux: in its
-own folder, as root, in the first network namespace, and with Open vSwitch running.
+up, and files/ gets each file that the script wrote into its folder. networks/ gets what `recorder.py` records, with at
+most PACKETS packets. The script starts as it does on any Linux: in its own folder, as root, in the first network
+namespace, and with Open vSwitch running.
 """
 
 import json
 import os
+import py_compile
 import select
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
+HERE = Path(__file__).parent
 FOLDER = Path("/tmp/script")
 OWN = Path("/run/bin")  # first in the PATH
 RUN, SCHEMA = Path("/run/openvswitch"), "/usr/share/openvswitch/vswitch.ovsschema"
@@ -25,6 +30,8 @@ SWITCH = (  # what /usr/share/openvswitch/scripts/ovs-ctl does
     ("ovs-vsctl", "--no-wait", "init"),
     ("ovs-vswitchd", f"unix:{RUN}/db.sock", "--pidfile", "--detach", "--no-chdir", f"--log-file={RUN}/vswitchd.log"),
 )
+RECORDER = "/run/recorder"  # its socket
+STARTED = Path("/run/python")  # what each Python runs when it starts
 SETTINGS = {"HOME": "/root", "USER": "root", "TERM": "dumb", "PYTHONUNBUFFERED": "1"} | {
     "MPLBACKEND": "Agg",
     "MPLCONFIGDIR": "/tmp/.matplotlib",
@@ -93,13 +100,35 @@ def provide_programs(folder: Path) -> None:
         (OWN / name).chmod(0o755)
 
 
-def main(archive: str, command: str, seconds: float) -> None:
+@contextmanager
+def recorded(packets: str) -> Iterator[None]:
+    """Record the networks that the script builds, and their packets. Exit with the recorder's message if it fails."""
+    STARTED.mkdir()
+    shutil.copyfile(HERE / "reporter.py", STARTED / "usercustomize.py")
+    py_compile.compile(str(STARTED / "usercustomize.py"), invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+    os.environ["PYTHONPATH"] += f"{os.pathsep}{STARTED}"
+    command = [sys.executable, str(HERE / "recorder.py"), RECORDER, "networks", packets]
+    recorder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with recorder:
+        assert recorder.stdin
+        assert recorder.stdout
+        recorder.stdout.readline()
+        yield
+        recorder.stdin.close()
+    if recorder.returncode:
+        sys.exit("the networks of the script were not recorded")
+    with suppress(FileNotFoundError):
+        shutil.copyfile(f"{RECORDER}.log", "networks/log.txt")
+
+
+def main(archive: str, command: str, seconds: float, packets: str) -> None:
     """Run the script, and keep the files that it wrote."""
     script, *arguments = json.loads(Path(command).read_text())
     before = unpack(archive)
-    provide_programs(Path(__file__).parent)
+    provide_programs(HERE)
     start_switch()
-    status = run([*command_of(script), *arguments], seconds)
+    with recorded(packets):
+        status = run([*command_of(script), *arguments], seconds)
     written = Path("files")
     written.mkdir()
     keep(before, written)
@@ -107,4 +136,4 @@ def main(archive: str, command: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    main(sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4])

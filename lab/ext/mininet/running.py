@@ -16,6 +16,7 @@ from lab.app.running import Interrupted
 from lab.base.building import shown
 from lab.errors import InputError, MachineError
 from lab.ext import alone
+from lab.ext.mininet import wires
 from lab.ext.mininet.packing import PackedScript, pack
 from lab.guest import outputs
 from lab.guest.interactive import IPERF
@@ -37,6 +38,8 @@ PLACE, ARCHIVE, COMMAND = "/tmp/own", "script.tar", "command.json"  # in the gue
 SAID = f"{outputs.PROGRAM}.out"
 STATUS = f"{outputs.PROGRAM}/status.json"
 FILES = f"{outputs.PROGRAM}/files/"  # the files that the script wrote
+CLAIMS = "mininet/"  # begins the names of scripts' trials
+PACKETS = 1 << 18  # of all captures
 # Mininet's mnexec closes each descriptor that a process may have, most of which are not open. After Mininet has raised
 # the limit, that many failed calls look like a process that spins, for which virtual time passes.
 MNEXEC = """#!/bin/sh
@@ -99,6 +102,11 @@ class MininetRun:
         said = "\n".join(self.record.text(SAID).splitlines()[-LAST_LINES:]) if self.exit_code else ""
         return next((instead for pattern, instead in CANNOT if re.search(pattern, said)), "")
 
+    @property
+    def not_exact(self) -> list[str]:
+        """Return a line for each thing that the lab's wires could not make exact; empty on Mininet's wires."""
+        return wires.not_exact(self.record)
+
     def plain(self) -> dict[str, Any]:
         """Return the run as plain data for JSON."""
         return {
@@ -111,6 +119,8 @@ class MininetRun:
             "out": str(self.out),
             "files": list(self.files),
             "used": list(self.used),
+            "exact": wires.is_exact(self.record),
+            "not_exact": self.not_exact,
         }
 
 
@@ -130,23 +140,34 @@ def with_switch(plain: Kernel) -> UmlKernel:
             return builder.variant(series(plain.name), SWITCH, progress)
 
 
-def trial_of(packed: PackedScript, arguments: Sequence[str], seconds: float, settings: Settings) -> Trial:
-    """Return the trial of a script. Its address covers the script's files, arguments, seed, userland and kernel."""
+def trial_of(
+    packed: PackedScript, arguments: Sequence[str], seconds: float, settings: Settings, capture: bool, exact: bool
+) -> Trial:
+    """Return the trial of a script. Its address covers the script's files, arguments, seed, userland and kernel.
+
+    With `exact`, the links are the lab's wires, and the address covers their code.
+    """
     userland = ready("mininet")
     files = {
-        "inside.py": (HERE / "inside.py").read_bytes(),
+        **{name: (HERE / name).read_bytes() for name in ("inside.py", "recorder.py", "reporter.py")},
         "iperf": IPERF.format(iperf="/usr/bin/iperf").encode(),
         "mnexec": MNEXEC.encode(),
         ARCHIVE: packed.archive,
         COMMAND: json.dumps([packed.name, *arguments]).encode(),
     }
-    command = ("{files}/inside.py", f"{{files}}/{ARCHIVE}", f"{{files}}/{COMMAND}", f"{seconds:g}")
+    packets = PACKETS if capture else 0
+    command = (f"{{files}}/{ARCHIVE}", f"{{files}}/{COMMAND}", f"{seconds:g}", str(packets))
+    start: tuple[str, ...] = ("{files}/inside.py",)
+    if exact:
+        files |= wires.shipped()
+        start = (f"{{files}}/{wires.START}", str(settings.seed))
     try:
-        workload = alone.program(PLACE, command, files, seconds)
+        workload = alone.program(PLACE, start + command, files, seconds)
     except ValueError as error:
         raise InputError(f"{packed.name}: {error}") from None
     name = "".join(each if each.isalnum() else "-" for each in Path(packed.name).stem)
-    return alone.trial(f"mininet/{name}", "script", packed.archive, workload, settings, userland)
+    arm = "exact" if exact else "script"
+    return alone.trial(f"{CLAIMS}{name}", arm, packed.archive, workload, settings, userland)
 
 
 def run(
@@ -158,6 +179,8 @@ def run(
     seconds: float,
     budget: Budget,
     heard: Callable[[bytes], None],
+    capture: bool,
+    exact: bool,
 ) -> MininetRun:
     """Run a script unless the store has its record, pass its output to `heard`, and copy the files that it wrote to
     `out`.
@@ -167,7 +190,7 @@ def run(
     if out.resolve() == script.resolve().parent:
         raise InputError(f"--out {out}: this is the script's own folder, where outputs would be the next run's inputs")
     packed = pack(script, [store.root, out])
-    trial = trial_of(packed, arguments, seconds, settings)
+    trial = trial_of(packed, arguments, seconds, settings, capture, exact)
     record = store.get(trial.address)
     is_new = record is None
     if record is None:
