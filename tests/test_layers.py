@@ -36,6 +36,7 @@ ROOMS["ext"] = {*ROOMS}
 BUILDS_ON = {
     "atlas": {"comparison", "suites"},
     "bisect": {"comparison"},
+    "bundle": {"comparison"},
     "importing": {"mininet"},
 }  # of extensions: docs/layers.md names them
 SHARED = {"alone", "own_machine"}  # modules of ext that belong to no extension
