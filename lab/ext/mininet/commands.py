@@ -55,9 +55,9 @@ def run_script(
             dir_okay=False,
         ),
     ] = None,
-    capture: Annotated[
-        bool, typer.Option("--capture/--no-capture", help="Capture the packets of the script's hosts. Default: yes.")
-    ] = True,
+    no_capture: Annotated[
+        bool, typer.Option("--no-capture", help="Do not capture the packets of the script's hosts.")
+    ] = False,
     exact: Annotated[
         bool,
         typer.Option("--exact", help="Give the script the lab's wires, which carry frames, instead of Mininet's."),
@@ -87,14 +87,14 @@ def run_script(
     if compare:
         if page is not None:
             raise InputError("--page shows one run: leave out --compare-wires, and add --exact for exact wires")
-        both = api.compare_wires(script, *arguments or (), out=out, capture=capture, **given)
+        both = api.compare_wires(script, *arguments or (), out=out, capture=not no_capture, **given)
         output.answer(both.plain(), lambda: _shown(both), as_json)
         for run in () if as_json else (both.mininet, both.exact):
             for line in filter(None, [run.sentence, *run.not_exact, run.instead]):
                 output.say(line)
         raise typer.Exit(both.exit_code)
     found = api.mininet(
-        script, *arguments or (), out=out, exact=exact, heard=heard, capture=capture, page=page, **given
+        script, *arguments or (), out=out, exact=exact, heard=heard, capture=not no_capture, page=page, **given
     )
     if as_json:
         output.emit(found.plain())

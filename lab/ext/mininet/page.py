@@ -32,6 +32,7 @@ MOST_EMBEDDED = 600_000  # bytes of all pictures, so that a page stays below 1.2
 MOST_TEXT = 60_000  # characters of the output, and of all other texts
 MOST_ROWS = 12  # of a table that is not folded
 NETWORKS = 4  # that the page shows
+VERIFY = "<code>lab verify</code> runs the record again, and compares every byte"
 
 
 def write(record: Record, file: Path) -> None:
@@ -107,7 +108,7 @@ def _summary(record: Record, command: Sequence[str]) -> Iterator[str]:
     rows = [
         ("Outcome", f"{escape(ended)}{escape(took)}"),
         ("Run it again", html.code(again)),
-        ("Record", f"{html.code(record.address)}<br><small>the same on every machine</small>"),
+        ("Record", f"{html.code(record.address)}<br><small>the same on every machine; {VERIFY}</small>"),
         ("Kernel", escape(f"Linux {trial.kernel.get('version')}, {trial.on}, {trial.clock} time, seed {trial.seed}")),
         ("Userland", html.code(trial.userland)),
     ]

@@ -73,7 +73,7 @@ def test_python_2_is_refused_at_its_line(tmp_path: Path, text: str) -> None:
 
 
 def test_what_a_guest_cannot_get_is_said_with_what_names_it(script: Path) -> None:
-    with pytest.raises(InputError, match="there is no such script"):
+    with pytest.raises(InputError, match="no such file"):
         pack(script.with_name("nothing.py"))
     for number in range(MOST_FILES + 1):
         (script.parent / "pages" / f"{number}.txt").touch()
