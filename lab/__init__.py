@@ -13,24 +13,19 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from lab.app.comparisons import compare, regress, save_baseline
     from lab.app.language import *  # noqa: F403 # the one list of these names
     from lab.app.runs import run, run_kernels, run_seeds
-    from lab.app.stored import article, articles, capture, follow, load, verify
+    from lab.app.stored import article, articles, capture, follow, load
 
 __all__ = [
     "article",
     "articles",
     "capture",
-    "compare",
     "follow",
     "load",
-    "regress",
     "run",
     "run_kernels",
     "run_seeds",
-    "save_baseline",
-    "verify",
 ]
 
 
@@ -46,4 +41,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *import_module("lab.app.language").__all__, "metric", "model"]
+    offered = import_module("lab.app.extension").functions()
+    return [*__all__, *offered, *import_module("lab.app.language").__all__, "metric", "model"]

@@ -29,11 +29,18 @@ ROOMS = {
     "model": PLAIN | {"base", "guest", "spec"},
     "verdict": PLAIN | {"base", "guest", "spec", "record", "model"},
     "report": PLAIN | {"base", "guest", "spec", "record", "metric", "model", "verdict"},
-    "comparison": PLAIN | {"base", "guest", "spec", "record", "metric", "model", "verdict", "report"},
 }
 ROOMS["app"] = {*ROOMS, "ext"}  # of ext, the list of extensions
 ROOMS["cli"] = ROOMS["lab"] = {*ROOMS} - {"ext"}
 ROOMS["ext"] = {*ROOMS}
+BUILDS_ON = {
+    "atlas": {"comparison", "suites"},
+    "bisect": {"comparison"},
+    "bundle": {"comparison"},
+    "importing": {"mininet"},
+    "mininet": {"hands_on"},
+}  # of extensions: docs/layers.md names them
+SHARED = {"alone", "own_machine"}  # modules of ext that belong to no extension
 INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
 WORDS = {f"lab.{word}" for word in [*language.__all__, "metric", "model"]}  # of an experiment, all from `lab`
 EXPERIMENT = {"metric", "model", "ext"}
@@ -55,7 +62,7 @@ NARROWED = {
     ("model", "spec"): ("lab.spec.prediction",),
     ("model", "guest"): TASKS,
     ("experiment", "ext"): ("lab.ext.course.exercise", "lab.ext.mptcp.model", "lab.ext.mptcp.share"),
-    **{(room, "spec"): CASES for room in ("verdict", "report", "comparison")},
+    **{(room, "spec"): CASES for room in ("verdict", "report")},
 }
 # Within the guest's room, traffic and probes know no network but as it is resolved.
 SEPARATE = {
@@ -68,9 +75,6 @@ SEPARATE = {
 SYSTEM_MODULES = {"asyncio", "ctypes", "fcntl", "mininet", "multiprocessing", "pty", "pyroute2", "socket", "subprocess"}
 SYSTEM_CALLS = ("exec", "fork", "popen", "posix_spawn", "spawn", "system")  # of os, by how their names start
 TOUCHES_SYSTEM = {"base", "guest", "machine", "runner", "ext"}
-EXEMPT = {
-    "lab/cli/viewer.py",  # opens captures in Wireshark
-}
 
 
 def imports(tree: ast.AST, package: list[str]) -> Iterator[tuple[int, str]]:
@@ -99,6 +103,11 @@ def narrowed(room: str, target: str) -> tuple[str, ...]:
     return NARROWED.get((room, target), ("lab",))
 
 
+def foreign(extension: str, target: list[str]) -> set[str]:
+    """Of the extensions that one imports, those that it does not build on."""
+    return {*target} - SHARED - {extension} - BUILDS_ON.get(extension, set())
+
+
 def violations(path: str, source: str) -> list[str]:
     """What the module at `path` (from the repository's root) does against the table."""
     parts = list(Path(path).with_suffix("").parts)
@@ -120,9 +129,11 @@ def violations(path: str, source: str) -> list[str]:
             found.append(f"{path}:{line}: {room} may not import {name}")
         elif top == "lab" and not f"{name}.".startswith(tuple(f"{only}." for only in narrowed(room, target))):
             found.append(f"{path}:{line}: of {target}, {room} may only import {' and '.join(narrowed(room, target))}")
-        elif top in SYSTEM_MODULES and room not in TOUCHES_SYSTEM and path not in EXEMPT:
+        elif room == target == "ext" and foreign(parts[2], rest.split(".")[1:2]):
+            found.append(f"{path}:{line}: the extension {parts[2]} may not import {name}: docs/layers.md")
+        elif top in SYSTEM_MODULES and room not in TOUCHES_SYSTEM:
             found.append(f"{path}:{line}: {room} touches the system by {name}")
-    if room not in TOUCHES_SYSTEM and path not in EXEMPT:
+    if room not in TOUCHES_SYSTEM:
         found += [f"{path}:{line}: {room} touches the system by {name}" for line, name in system_calls(tree)]
     return found
 
@@ -169,6 +180,7 @@ def test_a_notebook_imports_the_lab_alone(path: Path) -> None:
         ("lab/guest/workload/bulk.py", "from lab.spec.topology import load"),
         ("lab/guest/workload/bulk.py", "from lab.guest.fabric import build"),
         ("lab/cli/run.py", "from lab.ext.bundle import api"),
+        ("lab/ext/course/lesson.py", "from lab.ext.comparison.page import Changes"),
         ("lab/app/run.py", "from lab.ext.bundle import unbundling"),
         ("lab/model/tcp.py", "from lab.spec.experiment import Experiment"),
         ("lab/model/tcp.py", "from lab.guest.workload import Bulk"),
@@ -193,7 +205,8 @@ def test_what_goes_against_the_layers_is_caught(path: str, source: str) -> None:
         ),
         ("lab/guest/workload/bulk.py", "import socket\nfrom lab.guest.network import Network"),
         ("lab/verdict/judged.py", "from lab.spec.case import Case\nfrom lab.spec.loaded import LoadedExperiment"),
-        ("lab/cli/run.py", "from lab.comparison import compare"),
+        ("lab/cli/run.py", "from lab.report import text"),
+        ("lab/ext/atlas/atlas.py", "from lab.ext.comparison.page import Changes"),
         ("experiments/tcp-bottleneck/baseline-1g.py", "from lab import Experiment, metric"),
         ("experiments/tcp-bottleneck/baseline-1g.py", "from lab.model.window import scaling_ratio"),
     ],

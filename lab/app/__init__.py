@@ -5,21 +5,16 @@ Slow imports belong in the function that needs them, so that commands start quic
 
 from __future__ import annotations
 
-from lab.app.comparisons import compare, regress, save_baseline
 from lab.app.runs import run, run_kernels, run_seeds
-from lab.app.stored import article, articles, capture, follow, load, verify
+from lab.app.stored import article, articles, capture, follow, load
 
 __all__ = [
     "article",
     "articles",
     "capture",
-    "compare",
     "follow",
     "load",
-    "regress",
     "run",
     "run_kernels",
     "run_seeds",
-    "save_baseline",
-    "verify",
 ]

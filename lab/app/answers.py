@@ -6,12 +6,9 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from lab.errors import InputError, LabError
+from lab.errors import LabError
 
 if TYPE_CHECKING:
-    from lab.app.running import Judgement
-    from lab.comparison.compare import ClaimChange
-    from lab.comparison.page import Changes
     from lab.report.claims import Claims
     from lab.report.html import Html
     from lab.verdict.judged import JudgedClaim
@@ -31,13 +28,3 @@ def as_claims(
     from lab.report.notebooks import in_report
 
     return Claims(tuple(Claim(claim, in_report(), strips.get(claim.declared.id)) for claim in judged), errors)
-
-
-def as_changes(found: tuple[ClaimChange, ...], *done: Judgement) -> Changes:
-    """Return the changes. If no claim has records on both kernels, raise the first failed trial's error."""
-    from lab.comparison.page import Changes
-
-    if any(each.was_compared for each in found):
-        return Changes(found)
-    errors = [error for judgement in done for error in judgement.errors]
-    raise errors[0] if errors else InputError("no claim ran on both kernels: there is nothing to compare")

@@ -55,11 +55,17 @@ def hook(name: str, asked: str) -> Callable[..., Any]:
 
     Raises InputError if no installed extension has the hook.
     """
+    for found in hooks(name):
+        return found
+    raise InputError(f"{asked}: no extension of this lab provides it")
+
+
+def hooks(name: str) -> Iterator[Callable[..., Any]]:
+    """Yield the functions of all extensions that have this hook of the core."""
     for package, each in extensions():
         if name in each.hooks:
             module, _, of = each.hooks[name].partition(":")
-            return _of(f"{package}.{module}", of)
-    raise InputError(f"{asked}: no extension of this lab provides it")
+            yield _of(f"{package}.{module}", of)
 
 
 def _of(module: str, name: str) -> Callable[..., Any]:

@@ -211,6 +211,22 @@ def spread(
     return decorate
 
 
+def json_schema(kind: type[Any]) -> dict[str, Any]:
+    """Return the JSON schema (draft 2020-12) of the options in the dataclass `kind`, by their names in Python."""
+    from pydantic import ConfigDict, create_model
+    from pydantic import Field as Key
+
+    hints = get_type_hints(kind, include_extras=True)
+    keys: dict[str, Any] = {}
+    for each in fields(kind):
+        plain, option = get_args(hints[each.name])
+        shape = option.shape or plain
+        about = Key(each.default, description=option.help, ge=option.least)
+        keys[each.name] = (shape | None if each.default is None else shape, about)
+    model = create_model(kind.__name__, __config__=ConfigDict(extra="forbid"), **keys)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+
+
 def writing_to(results: Folder) -> Path:
     """Return the store that a run writes to. The store need not exist yet.
 

@@ -1,4 +1,4 @@
-"""Judge claims, show articles and verify trials from the records in a store."""
+"""Judge claims and show articles from the records in a store."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.app.answers import as_claims
-from lab.app.extension import hook
-from lab.app.options import Folder, on_kernel, reading_from, store_of
+from lab.app.extension import hooks
+from lab.app.options import Folder, on_kernel, store_of
 from lab.errors import InputError
 from lab.spec.errors import Problem, SpecError
 
 if TYPE_CHECKING:
     from lab import metric
-    from lab.app.verification import Verification
     from lab.record.record import Record
     from lab.report.article import Article
     from lab.report.claim import Claim
@@ -81,16 +80,14 @@ def follow_readable(*claims: str | Path, results: Folder = None) -> tuple[Claims
 
     Raises InputError for an unknown claim, and RecordError or CaptureError for a damaged record.
     """
-    from lab.comparison import lineage
-    from lab.comparison.strip import strip
     from lab.spec import find
     from lab.verdict.judged import judge_stored
 
     store = store_of(results)
     loaded, problems = find.readable(map(str, claims))
     judged = judge_stored(loaded, store, store.predictions)
-    found = lineage.follow(judged, store, store.predictions)
-    return as_claims(judged, strips={name: strip(each) for name, each in found.items()}), problems
+    strips = next(hooks("strips"), None)
+    return as_claims(judged, strips=strips(judged, store) if strips else {}), problems
 
 
 def runs(name: str, results: Folder = None) -> tuple[Record, ...]:
@@ -132,35 +129,3 @@ def articles(results: Folder = None) -> Overview:
     others = [name for name in dict.fromkeys(claim.split("/")[0] for claim in find.experiments()) if name in run]
     shown = own.filter(where=lambda claim: there is None or claim.article in there)
     return Overview(told(shown), told(load(*others, results=results)) if others else ())
-
-
-def verify(
-    results: Folder = None,
-    jobs: int | None = None,
-    budget: float = 900.0,
-    sample: float = 1.0,
-    trust: bool = False,
-    only: str | None = None,
-) -> Verification:
-    """Rerun the recorded trials of a store or a bundle file on this machine, and return the bytes that differ.
-
-    `only` names a claim, an article, a run such as mininet/NAME, or the first digits of a trial's address; default: all
-    records. `sample` is the share of these trials to run, chosen at random on each call. Each of their records is
-    rehashed, regardless of the sample. With `trust`, C sources in records are compiled even if this machine cannot
-    confine the compiler. Raises InputError if there is no such record, MachineError if the machine cannot run any
-    trial, and BundleError for a file that is not a bundle or is damaged.
-    """
-    from lab.app import verification
-    from lab.machine.kernel import Budget
-    from lab.spec import find
-
-    limits = Budget(wall=budget)
-    if results and Path(results).is_file():
-        with hook("records", str(results))(Path(results)) as (found, records):
-            return verification.verify(records, jobs, limits, sample, found.kernels, trust, only)
-    if results and not Path(results).exists() and find.is_known(str(results)):
-        raise InputError(
-            f"{results} is a claim, and `lab verify` takes a store or a bundle file; `lab verify --only {results}` "
-            "reruns the claim's trials"
-        )
-    return verification.verify(reading_from(results), jobs, limits, sample, trust=trust, only=only)

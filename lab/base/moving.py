@@ -42,6 +42,18 @@ def move(source: Path, target: Path) -> None:
             raise
 
 
+def place(fresh: Path, target: Path) -> None:
+    """Move a complete folder to its place, unless it exists, since folders with the same name have the same contents.
+
+    Raises OSError if the folder is not there afterwards.
+    """
+    try:
+        fresh.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+
+
 def link(source: Path, target: Path) -> None:
     """Give a file an additional name. Raises OSError if the link was not created."""
     try:

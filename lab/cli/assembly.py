@@ -18,8 +18,7 @@ from lab.cli.helping import HelpfulCommand, HelpfulGroup, example
 PARTS: Mapping[str, tuple[str, ...]] = {
     "declaring": ("check", "list", "schema"),
     "running": ("run",),
-    "stored": ("report", "show", "verify"),
-    "comparing": ("compare", "regress"),
+    "stored": ("report",),
     "kernels": ("kernel",),
     "userlands": ("userland",),
 }

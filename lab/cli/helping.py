@@ -12,10 +12,10 @@ from lab.app.extension import extensions
 
 _SECTIONS: Mapping[str, tuple[str, ...]] = {
     "Start": ("list",),
-    "Claims": ("check", "run", "show", "report"),
+    "Claims": ("check", "run", "report"),
     "Networks": (),
-    "Kernels": ("kernel", "regress", "compare"),
-    "Share": ("verify",),
+    "Kernels": ("kernel",),
+    "Share": (),
     "Advanced": ("userland", "schema"),
 }
 _TYPE = re.compile(r" <[^>]*>$")

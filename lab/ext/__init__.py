@@ -10,6 +10,7 @@ EXTENSIONS = (
     "bundle",
     "ci",
     "cluster",
+    "comparison",
     "course",
     "doctor",
     "export",
@@ -20,8 +21,10 @@ EXTENSIONS = (
     "mptcp",
     "new",
     "pagecheck",
+    "show",
     "suites.packetdrill",
     "suites.selftest",
     "upkeep",
+    "verify",
     "watch",
 )

@@ -49,18 +49,24 @@ def sojourns(record: Record, link: str = "path", way: Way = "forward") -> tuple[
         raise MetricError(f"the network has no link '{link}'")
     ends = found[0]["ends"] if way == "forward" else found[0]["ends"][::-1]
     before, after = (capture_of(record, end["node"], end["name"]) for end in ends)
-    (sent, first), (came, later) = _rows(before), _rows(after)
-    _, at, there = np.intersect1d(sent, came, return_indices=True)
-    if not len(at):
+    sent, came = transits(before, after)
+    if not len(sent):
         raise MetricError(f"no data segment was captured on both sides of link '{link}'")
     direction = found[0][way]
     frame, time = before.columns("frame", "time_ns")
-    frames = 8 * (frame[first[at]].astype(np.int64) + FRAME_OVERHEAD)
+    frames = 8 * (frame[sent].astype(np.int64) + FRAME_OVERHEAD)
     own = frames * 1e9 / Rate.of(direction["rate"]).bps if direction["rate"] else 0.0
-    start = time[first[at]]
-    waited = after.time_ns[later[there]] - start - Duration.of(direction["delay"]).ns - own
+    start = time[sent]
+    waited = after.time_ns[came] - start - Duration.of(direction["delay"]).ns - own
     order = np.argsort(start, kind="stable")
     return start[order], np.maximum(waited[order], 0.0) / 1e9
+
+
+def transits(before: Capture, after: Capture) -> tuple[Ints, Ints]:
+    """Return the indices, in both captures, of the data segments that passed first `before` and then `after`."""
+    (sent, first), (came, later) = _rows(before), _rows(after)
+    _, at, there = np.intersect1d(sent, came, return_indices=True)
+    return first[at], later[there]
 
 
 def _rows(capture: Capture) -> tuple[Any, Ints]:

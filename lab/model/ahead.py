@@ -9,11 +9,10 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 
-from lab.model.delayed_ack import NEVER
 from lab.model.packet import Ack
-from lab.model.receiver import MAX_SKB_FRAGS, NSEC_PER_MSEC, NSEC_PER_USEC, Received, Receiver
+from lab.model.receive_half import NSEC_PER_USEC
+from lab.model.receiver import Receiver
 from lab.model.scenario import Scenario
-from lab.model.window import TCP_RMEM_TO_WIN_SCALE
 
 
 class Ahead(Receiver):
@@ -91,7 +90,7 @@ class Ahead(Receiver):
         ato_min = icsk_ack.timers.ato_min
         if rcv_mss != min(length, icsk_ack.advmss) or icsk_ack.ato != icsk_ack.ato // 2 + ato_min // 2:
             return False
-        if length > rcv_mss and self._ratio(length) != self.scaling_ratio:
+        if length > rcv_mss and self.ratio(length) != self.scaling_ratio:
             return False
         before, offered = self.rmem_alloc, self._select_window()
         self.rmem_alloc += length + self.skb_overhead
@@ -103,87 +102,3 @@ class Ahead(Receiver):
             return False
         self._even = state
         return True
-
-    def pile(
-        self, arrivals: Sequence[int], first: int, length: int, page: int, count: int, tsecr: int
-    ) -> tuple[int, list[int], list[Ack]]:
-        """Receive full segments, from the first on, as long as they change only the unread data and the reader sleeps.
-
-        The effect is identical to `receive` for `count` segments that are neither pushed nor cloned, in pages of `page`
-        bytes. Return the number of segments received, the times of ACKs, and the ACKs.
-        """
-        icsk_ack, tuning, queue, rcvbuf = self.icsk_ack, self.tuning, self.receive_queue, self.rcvbuf
-        ato_min, times, acks = icsk_ack.timers.ato_min, list[int](), list[Ack]()
-        count = min(count, (tuning.rtt_seq - self.rcv_nxt - 1) // length)
-        if (
-            length != icsk_ack.rcv_mss
-            or count <= 0
-            or icsk_ack.quick
-            or icsk_ack.pingpong
-            or tuning.rtt_time is None
-            or self.adv_win_scale is not None
-            or not self.rcv_wscale
-            or not icsk_ack.ato == icsk_ack.ato // 2 + ato_min // 2 <= ato_min
-        ):
-            return 0, times, acks
-        if self.timestamps:
-            empty = self.rcv_nxt == self.copied_seq
-            tuning.rcv_rtt_measure_ts(arrivals[first] // NSEC_PER_USEC, tsecr, full=True, queue_empty=empty)
-        last = arrivals[first + count - 1]
-        jiffies, begun = icsk_ack.timers.jiffies(last), icsk_ack.timers.jiffies(arrivals[first])
-        if jiffies - icsk_ack.lrcvtime > ato_min // 2 or (
-            icsk_ack.due < NEVER
-            and (icsk_ack.due <= last or not jiffies + (icsk_ack.ato >> 2) < icsk_ack.timeout <= begun + icsk_ack.ato)
-        ):
-            return 0, times, acks
-        ratio, scale, ssthresh, overhead = self.scaling_ratio, self.rcv_wscale, self.rcv_ssthresh, self.skb_overhead
-        half, grows = min(self.window_clamp, self._win_from_space(rcvbuf)) >> 1, self.window_clamp > ssthresh
-        rcvlowat, copied_seq, pressure = self.reader.rcvlowat, self.copied_seq, rcvbuf - (rcvbuf >> 3)
-        rcv_nxt, rcv_wup, rcv_wnd, rmem_alloc = self.rcv_nxt, self.rcv_wup, self.rcv_wnd, self.rmem_alloc
-        tail, at, now, waits = queue[-1] if queue else None, first, self.now, icsk_ack.due < NEVER
-        waits_since = -1
-        while at < first + count:
-            frags = (rcv_nxt + length - 1) // page - rcv_nxt // page + 1
-            joins = tail is not None and tail.frags + frags <= MAX_SKB_FRAGS
-            memory = rmem_alloc + length if joins else rmem_alloc + length + overhead
-            space = (rcvbuf - memory) * ratio >> TCP_RMEM_TO_WIN_SCALE
-            if space < half or (grows and space > ssthresh):
-                break
-            now, rmem_alloc, rcv_nxt, at = arrivals[at], memory, rcv_nxt + length, at + 1
-            if tail is not None and joins:
-                tail.end_seq = rcv_nxt
-                tail.truesize += length
-                tail.frags += frags
-            else:
-                tail = Received(rcv_nxt, length + overhead, frags, 0)
-                queue.append(tail)
-            acknowledges = False
-            if rcv_nxt - rcv_wup > length:
-                window = -(-(space if space < ssthresh else ssthresh) >> scale) << scale
-                acknowledges = rcv_nxt - copied_seq < rcvlowat or window >= rcv_wnd
-            if acknowledges:
-                left = max(rcv_wup + rcv_wnd - rcv_nxt, 0)
-                rcv_wnd, rcv_wup = -(-left >> scale) << scale if window < left else window, rcv_nxt
-                times.append(now)
-                acks.append(Ack(rcv_nxt, rcv_wnd, now // NSEC_PER_MSEC))
-                waits = False
-            elif not waits:
-                waits, waits_since = True, now
-            if (
-                rcv_nxt - copied_seq >= rcvlowat
-                or rmem_alloc > pressure
-                or max(rcv_wup + rcv_wnd - rcv_nxt, 0) <= length
-            ):
-                self.awake = True
-                break
-        if at == first:
-            return 0, times, acks
-        self.now, self.rcv_nxt, self.rcv_wup, self.rcv_wnd, self.rmem_alloc = now, rcv_nxt, rcv_wup, rcv_wnd, rmem_alloc
-        icsk_ack.lrcvtime, icsk_ack.last_seg_size = icsk_ack.timers.jiffies(now), 0
-        if acks:
-            icsk_ack.event_ack_sent()
-        icsk_ack.scheduled = waits
-        if waits and waits_since >= 0:
-            icsk_ack.due = NEVER
-            icsk_ack.delay(waits_since)
-        return at - first, times, acks

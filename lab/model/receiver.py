@@ -11,27 +11,13 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from lab.model.cubic import TCP_INIT_CWND
-from lab.model.delayed_ack import DelayedAck, Timers
-from lab.model.line import base_rtt
-from lab.model.mss import own_segment
-from lab.model.packet import SYN, Ack, Segment
+from lab.model.packet import Ack, Segment
+from lab.model.receive_half import NSEC_PER_USEC, ReceiveHalf
 from lab.model.scenario import Scenario
-from lab.model.skb import SHARED_INFO, SK_BUFF, overhead, tcp_header
-from lab.model.tuning import Tuning
-from lab.model.window import (
-    TCP_DEFAULT_SCALING_RATIO,
-    TCP_RMEM_TO_WIN_SCALE,
-    adv_win_scale,
-    initial_rcv_mss,
-    initial_window,
-    win_by_scale,
-    window_scale,
-)
+from lab.model.window import initial_window
 
 MAX_SKB_FRAGS = 17
-NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
-GROWING_LEN = 128  # bytes: the shortest segment that may widen the window: tcp_event_data_recv()
+NSEC_PER_MSEC = 10**6
 
 
 @dataclass(slots=True)
@@ -44,27 +30,14 @@ class Received:
     cloned_until: int  # when this byte is acknowledged, others may join it; 0 if the sender does not keep it
 
 
-class Receiver:
+class Receiver(ReceiveHalf):
     """Simulates the scenario's receiving socket and its reader. Its ACKs go to `transmit(now, ack)`."""
 
     def __init__(self, scenario: Scenario, transmit: Callable[[int, Ack], None]) -> None:
-        """Begin in the state after tcp_init_buffer_space()."""
-        rtt, advmss = int(base_rtt(scenario, SYN).number * 1e9), own_segment(scenario.reversed())
+        super().__init__(scenario, initial_window(scenario))
         self.reader, self.transmit = scenario.reader, transmit
-        self.icsk_ack = DelayedAck(Timers.of(scenario.kernel), advmss, initial_rcv_mss(scenario), rtt)
         self.timestamps = scenario.timestamps
-        self.skb_overhead = overhead(scenario.kernel)  # the memory of an skb's head, bytes
-        self.rcv_wscale = window_scale(scenario)
-        self.rcv_nxt = self.rcv_wup = self.copied_seq = 0
-        self.rcvbuf, self.rmem_max = scenario.receiver.sysctl("tcp_rmem", 1), scenario.rcvbuf_max
-        self.rcv_wnd = initial_window(scenario)
-        self.adv_win_scale = adv_win_scale(scenario)  # for kernels before 6.6; later ones measure scaling_ratio
-        self.scaling_ratio = TCP_DEFAULT_SCALING_RATIO
-        self.window_clamp = max(2 * advmss, self._win_from_space(self.rcvbuf) - advmss)
-        self.rcv_ssthresh = min(self.rcv_wnd, self.window_clamp)
-        space = min(self.rcv_ssthresh, TCP_INIT_CWND * advmss)
-        self.tuning = Tuning(scenario.kernel.version, advmss, space)
-        self.max_header = tcp_header(scenario.kernel)
+        self.copied_seq = 0
         self.rmem_alloc = 0
         self.receive_queue: deque[Received] = deque()
         self.snd_una = 0  # the sender's; both share one kernel, in which the sender frees acknowledged data
@@ -86,21 +59,16 @@ class Receiver:
 
     def queue(self, now: int, segment: Segment) -> None:
         """Queue a segment and update the state, without sending an ACK: tcp_queue_rcv(), tcp_event_data_recv()."""
-        self.now, now_us = now, now // NSEC_PER_USEC
+        self.now = now
         if self.timestamps:
             full, queue_empty = segment.len >= self.icsk_ack.rcv_mss, self.rcv_nxt == self.copied_seq
-            self.tuning.rcv_rtt_measure_ts(now_us, segment.tsecr, full, queue_empty)
+            self.tuning.rcv_rtt_measure_ts(now // NSEC_PER_USEC, segment.tsecr, full, queue_empty)
         self._queue_rcv(segment)
-        if segment.len > self.icsk_ack.rcv_mss:
-            self._measure_scaling_ratio(segment.len)
-        self.icsk_ack.measure_rcv_mss(segment.len, segment.psh)
-        self.tuning.rcv_rtt_measure(now_us, self.rcv_nxt, self.rcv_wnd)
-        self.icsk_ack.event_data_recv(now, self.rcv_wnd)
-        self._grow_window(segment.len)
+        self.event_data_recv(now, segment.len, segment.psh, self.rmem_alloc)
 
     def ack_snd_check(self) -> None:
         """Send or delay an ACK, and wake the reader if due: __tcp_ack_snd_check(), tcp_data_ready()."""
-        wider = self._unacked() > self.icsk_ack.rcv_mss and (
+        wider = self.unacked() > self.icsk_ack.rcv_mss and (
             self.rcv_nxt - self.copied_seq < self.reader.rcvlowat or self._select_window() >= self.rcv_wnd
         )
         if wider or self.icsk_ack.quickack_mode or self.icsk_ack.delay(self.now):
@@ -160,51 +128,9 @@ class Receiver:
             truesize, cloned_until = segment.len + self.skb_overhead, self.rcv_nxt if segment.cloned else 0
             self.receive_queue.append(Received(self.rcv_nxt, truesize, segment.frags, cloned_until))
 
-    def _measure_scaling_ratio(self, length: int) -> None:
-        """Measure the payload's share of an skb: tcp_measure_rcv_mss(), since 6.6."""
-        ratio = self._ratio(length)
-        if ratio != self.scaling_ratio:
-            self.scaling_ratio = ratio
-            self.window_clamp = self._win_from_space(self.rcvbuf)
-            self.tuning.space = min(self.tuning.space, self.window_clamp)
-
-    def _ratio(self, length: int) -> int:
-        """Return the payload's share of a segment's skb.
-
-        Kernels before 6.6 did not measure this share, so it never changes.
-        """
-        if self.adv_win_scale is not None:
-            return self.scaling_ratio
-        return (length << TCP_RMEM_TO_WIN_SCALE) // (length + self.skb_overhead)
-
-    def _grow_window(self, length: int) -> None:
-        """Widen the window by two segments for each received segment, and request a quick ACK: tcp_grow_window()."""
-        room = min(self.window_clamp, self._space()) - self.rcv_ssthresh
-        if room > 0 and length >= GROWING_LEN:
-            self.rcv_ssthresh += min(room, 2 * max(self.icsk_ack.advmss, length))
-            self.icsk_ack.quick |= 1
-
-    def _win_from_space(self, space: int) -> int:
-        """Return the window that is offered for a buffer: tcp_win_from_space()."""
-        if self.adv_win_scale is not None:
-            return win_by_scale(space, self.adv_win_scale)
-        return space * self.scaling_ratio >> TCP_RMEM_TO_WIN_SCALE
-
-    def _space_from_win(self, window: int) -> int:
-        """Return the buffer for a window: tcp_space_from_win(). Before 6.6, the buffer had room for the window's
-        segments.
-        """
-        if self.adv_win_scale is None:
-            return (window << TCP_RMEM_TO_WIN_SCALE) // self.scaling_ratio
-        advmss = self.icsk_ack.advmss
-        rcvmem = advmss + self.max_header + SK_BUFF + SHARED_INFO
-        while self._win_from_space(rcvmem) < advmss:
-            rcvmem += 128
-        return window // advmss * rcvmem
-
     def _space(self) -> int:
         """Return the window that is offered for the free buffer: tcp_space()."""
-        return self._win_from_space(self.rcvbuf - self.rmem_alloc)
+        return self.win_from_space(self.rcvbuf - self.rmem_alloc)
 
     def _receive_window(self) -> int:
         """Return the unused part of the last offered window: tcp_receive_window()."""
@@ -212,7 +138,7 @@ class Receiver:
 
     def _select_window(self) -> int:
         """Return the window that could be offered now: __tcp_select_window()."""
-        allowed_space, free_space, mss = self._win_from_space(self.rcvbuf), self._space(), self.icsk_ack.rcv_mss
+        allowed_space, free_space, mss = self.win_from_space(self.rcvbuf), self._space(), self.icsk_ack.rcv_mss
         if free_space < min(self.window_clamp, allowed_space) >> 1:
             self.icsk_ack.quick = 0
             free_space = free_space >> self.rcv_wscale << self.rcv_wscale
@@ -220,14 +146,10 @@ class Receiver:
                 return 0
         free_space = min(free_space, self.rcv_ssthresh)
         if self.rcv_wscale:
-            return self._scaled(free_space)
+            return self.scaled(free_space)
         if free_space - mss < self.rcv_wnd <= free_space:
             return self.rcv_wnd
         return free_space // mss * mss
-
-    def _scaled(self, window: int) -> int:
-        """Round a window up to a value that the window scale can express."""
-        return -(-window >> self.rcv_wscale) << self.rcv_wscale
 
     def send_ack(self, length: int = 0) -> None:
         """Send an ACK, pure or with `length` bytes of data."""
@@ -239,26 +161,21 @@ class Receiver:
         An offered window never shrinks.
         """
         new_win, cur_win = self._select_window(), self._receive_window()
-        self.rcv_wnd = self._scaled(cur_win) if new_win < cur_win else new_win
+        self.rcv_wnd = self.scaled(cur_win) if new_win < cur_win else new_win
         self.rcv_wup = self.rcv_nxt
         self.icsk_ack.event_ack_sent()
         return Ack(self.rcv_wup, self.rcv_wnd, now // NSEC_PER_MSEC, length)
-
-    def _unacked(self) -> int:
-        return self.rcv_nxt - self.rcv_wup
 
     def _rcv_space_adjust(self) -> None:
         """Let the buffer grow with the amount of data read: tcp_rcv_space_adjust()."""
         unread = self.rcv_nxt - self.copied_seq
         rcvwin = self.tuning.rcvbuf_grow(self.now // NSEC_PER_USEC, self.copied_seq, unread)
         if rcvwin is not None:
-            rcvbuf = min(self._space_from_win(rcvwin), self.rmem_max)
-            if rcvbuf > self.rcvbuf:
-                self.rcvbuf, self.window_clamp = rcvbuf, self._win_from_space(rcvbuf)
+            self.rcvbuf_grow(rcvwin)
 
     def _cleanup_rbuf(self) -> None:
         """Send an ACK after a read if an ACK is due or the window has doubled: __tcp_cleanup_rbuf()."""
-        if self.icsk_ack.must_follow_read(self._unacked(), not self.rmem_alloc):
+        if self.icsk_ack.must_follow_read(self.unacked(), not self.rmem_alloc):
             self.send_ack()
             return
         rcv_window_now = self._receive_window()

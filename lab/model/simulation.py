@@ -272,21 +272,13 @@ class Simulation:
 
         Return their number, or 0 if each segment needs its own step.
         """
-        receiver, arrivals, at, length = self.receiver, burst.arrivals, burst.at, burst.length
-        taken = 0
-        times: Sequence[int] = ()
-        acks: list[Ack] = []
-        if receiver.reader.rcvlowat > length:
-            if not burst.cloned:
-                count = len(arrivals) - at - burst.psh
-                taken, times, acks = receiver.pile(arrivals, at, length, self.page, count, burst.tsecr)
-        elif self.started is not None:
-            taken, times, acked = receiver.stretch(arrivals, at, length, burst.psh, burst.tsecr)
-            window = receiver.rcv_wnd
-            acks = [Ack(each, window, now // NSEC_PER_MSEC) for now, each in zip(times, acked, strict=True)]
-        if acks:
-            for now, arrival, ack in zip(times, self.reverse.carry_each(times, 0), acks, strict=True):
-                self.acks.append((arrival, 2 * now + 1, ack))
+        receiver = self.receiver
+        if self.started is None or receiver.reader.rcvlowat > burst.length:
+            return 0
+        taken, times, acked = receiver.stretch(burst.arrivals, burst.at, burst.length, burst.psh, burst.tsecr)
+        window = receiver.rcv_wnd
+        for now, seq, arrival in zip(times, acked, self.reverse.carry_each(times, 0), strict=True):
+            self.acks.append((arrival, 2 * now + 1, Ack(seq, window, now // NSEC_PER_MSEC)))
         return taken
 
     def _expire(self, now: int) -> None:

@@ -69,12 +69,12 @@ class Tuning:
         if self.version >= _QUEUE_COUNTS_SINCE:
             copied -= inq
         if copied > self.space:
-            rcvwin = self._rcvwin(copied)
+            rcvwin = self.rcvwin(copied)
             self.space = copied
         self.seq, self.time = copied_seq, now
         return rcvwin
 
-    def _rcvwin(self, copied: int) -> int:
+    def rcvwin(self, copied: int) -> int:
         """Return twice the data read plus room for slow start. Old kernels also add a cushion."""
         rtt_us, old = self.rtt_us >> 3, self.version < _RTT_COUNTS_SINCE
         rcvwin = 2 * copied + (CUSHION * self.advmss if old else 0)

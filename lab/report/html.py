@@ -1,5 +1,8 @@
 """Build pieces of a page: the output of a notebook cell. Only this module escapes text."""
 
+# Not Jinja: most functions return a part of a line, and its autoescape writes other entities (&#39; for &#x27;), which
+# would change stored notebook outputs. tests/report/test_escaping.py holds that a text never becomes a tag.
+
 from __future__ import annotations
 
 import re

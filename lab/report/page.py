@@ -15,11 +15,13 @@ _HEADING = re.compile(r"<h2(?P<attributes>[^>]*)>(?P<text>.*?)</h2>", re.DOTALL)
 _ATTRIBUTE = re.compile(r'([\w-]+)="([^"]*)"')
 
 
-def render(notebook: Any, name: str, around: Mapping[str, str] | None = None, index: str = "") -> str:
+def render(
+    notebook: Any, name: str, around: Mapping[str, str] | None = None, index: str = "", sections: str = ""
+) -> str:
     """Return the page as HTML.
 
     `around` maps the names of the report's pages to titles, in order. `index` is the name of the page that lists all
-    pages.
+    pages. `sections` is HTML that follows the notebook.
     """
     from nbconvert import HTMLExporter
 
@@ -33,11 +35,10 @@ def render(notebook: Any, name: str, around: Mapping[str, str] | None = None, in
         "script": (_HERE / "template" / "page.js").read_text(encoding="utf-8"),
     }
     body, _ = exporter.from_notebook_node(notebook, resources)
-    head = _ways(name, title, around or {}, index) + _contents(str(body), around or {})
+    body = str(body).replace("</main>\n", f"{sections}</main>\n", 1)
+    head = _ways(name, title, around or {}, index) + _contents(body, around or {})
     foot = f"<footer>{_ways(name, title, around, index, 'Other pages')}{_code(name)}</footer>" if around else ""
-    return (
-        str(body).replace("<body>\n", f"<body>\n<header>{head}</header>", 1).replace("</main>\n", f"</main>\n{foot}", 1)
-    )
+    return body.replace("<body>\n", f"<body>\n<header>{head}</header>", 1).replace("</main>\n", f"</main>\n{foot}", 1)
 
 
 def document(title: str, ways: str, body: str, sheet: str) -> str:

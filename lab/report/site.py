@@ -33,8 +33,17 @@ class Pages:
     articles: tuple[Path, ...]
 
 
-def build(results: Path, out: Path, say: Callable[[str], None], wanted: Sequence[str] = ()) -> Pages:
+def build(
+    results: Path,
+    out: Path,
+    say: Callable[[str], None],
+    wanted: Sequence[str] = (),
+    further: Iterable[Callable[[Store, Path], str]] = (),
+) -> Pages:
     """Render the notebooks to `out` from the records in the store `results`, and return the pages.
+
+    Each function in `further` writes pages about other records of the store to a folder, and returns the section of the
+    index page that links to them, or "" if there are none.
 
     The function reports progress to `say`. There is a page for each article in `wanted` (default: all articles in the
     project, and others with records in the store). An article in the project without a notebook gets a default
@@ -46,15 +55,17 @@ def build(results: Path, out: Path, say: Callable[[str], None], wanted: Sequence
     found, bare = notebooks.found(), notebooks.bare()
     if notebooks.INDEX not in found:
         raise InputError("there is no notebooks/index.ipynb here, nor in the project")
-    articles = _shown({**found, **dict.fromkeys(bare, shipped.project() / "notebooks")}, Store(results), wanted)
-    for name in (*articles, notebooks.INDEX):
-        _check_own(out / f"{name}.html")
+    known = {**found, **dict.fromkeys(bare, shipped.project() / "notebooks")}
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with (
             Store(results).held() if results.is_dir() else nullcontext(),
             tempfile.TemporaryDirectory(prefix=".report-", dir=out.parent) as fresh,
         ):
+            sections = "".join(each(Store(results), Path(fresh)) for each in further)
+            articles = _shown(known, Store(results), wanted, bool(sections))
+            for name in (*articles, notebooks.INDEX):
+                _check_own(out / f"{name}.html")
             names = [*articles, notebooks.INDEX]
             for name in bare.keys() & {*articles}:
                 found[name] = Path(fresh) / "notebooks" / f"{name}.ipynb"
@@ -66,7 +77,7 @@ def build(results: Path, out: Path, say: Callable[[str], None], wanted: Sequence
             executed = notebooks.execute([found[name] for name in names], results, say, articles=articles)
             around = {name: page.title_of(notebook, name) for name, notebook in zip(names, executed, strict=True)}
             for name, notebook in zip(names, executed, strict=True):
-                _write(notebook, name, around, Path(fresh))
+                _write(notebook, name, around, Path(fresh), sections if name == notebooks.INDEX else "")
                 if name not in bare:
                     _copy(found[name], Path(fresh) / "notebooks" / f"{name}.ipynb")
             _add_evidence(Path(fresh), Store(results), say)
@@ -98,7 +109,7 @@ def _check_own(file: Path) -> None:
         raise InputError(f"{file} is not a page of a report: choose a different folder, or remove the file")
 
 
-def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str]) -> list[str]:
+def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str], may_be_none: bool) -> list[str]:
     """Return the articles that get pages, with the packs' articles last. Raises InputError."""
     known = {name: path for name, path in found.items() if name != notebooks.INDEX}
     for name in wanted:
@@ -106,15 +117,16 @@ def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str]) -> li
             raise InputError(f"no article is called '{name}' here{instead(name, sorted(known))}")
     here, run = shipped.project() / shipped.EXPERIMENTS, store.articles()
     names = wanted or [name for name in known if (here / name).is_dir() or name in run]
-    if not names:
+    if not names and not may_be_none:
         raise InputError(f"{store.root} has no records, and there is no article here: `lab run` makes records")
     own = {root / "notebooks" for root in shipped.roots()}
     return sorted({*names}, key=lambda name: (not {known[name], known[name].parent} & own, name))
 
 
-def _write(notebook: Any, name: str, around: dict[str, str], folder: Path) -> None:
+def _write(notebook: Any, name: str, around: dict[str, str], folder: Path, sections: str) -> None:
     """Write a page, and the page's figures as PNG files next to the page."""
-    (folder / f"{name}.html").write_text(page.render(notebook, name, around, notebooks.INDEX), encoding="utf-8")
+    text = page.render(notebook, name, around, notebooks.INDEX, sections)
+    (folder / f"{name}.html").write_text(text, encoding="utf-8")
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
     for cell in notebook.cells:

@@ -12,8 +12,20 @@ from lab.units import Quantity, Value
 Figure = Value | Quantity | float | str  # as an experiment writes it; `Value.of` reads it
 
 
+class _Reasoned(Declared):
+    """Checks that a tolerance has its reason."""
+
+    because: str
+    sign: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.because.strip():
+            raise ValueError("a tolerance needs its reason: because='...'")
+
+
 @dataclass(frozen=True)
-class Within(Declared):
+class Within(_Reasoned):
     """Accepts values from the figure divided by 1 + `ratio` to the figure times 1 + `ratio`. Use 0.05 for 5 %.
 
     The tolerance bounds the absolute value of ln(measured / figure), which is symmetric in both values.
@@ -21,11 +33,9 @@ class Within(Declared):
 
     ratio: float
     because: str
-    sign: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _reasoned(self.because)
         if not 0 < self.ratio < 1:
             raise ValueError(f"a tolerance within {self.ratio} should be a ratio above 0 and below 1")
 
@@ -39,7 +49,7 @@ class Within(Declared):
 
 
 @dataclass(frozen=True)
-class Odds(Declared):
+class Odds(_Reasoned):
     """Accepts a share whose odds, s / (1 - s), differ from the figure's odds by at most `factor`, up or down.
 
     Shares near 1 hide large ratios: 0.8 is 4 to 1, and 0.88 is 7 to 1. The tolerance bounds the change of ln(s / (1 -
@@ -48,11 +58,9 @@ class Odds(Declared):
 
     factor: float
     because: str
-    sign: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _reasoned(self.because)
         if self.factor <= 1:
             raise ValueError(f"odds need a factor above 1, not {self.factor}")
 
@@ -72,15 +80,10 @@ class Odds(Declared):
 
 
 @dataclass(frozen=True)
-class Exactly(Declared):
+class Exactly(_Reasoned):
     """Accepts only the figure itself."""
 
     because: str
-    sign: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _reasoned(self.because)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
         """Return (figure, figure)."""
@@ -91,16 +94,14 @@ class Exactly(Declared):
 
 
 @dataclass(frozen=True)
-class Absolute(Declared):
+class Absolute(_Reasoned):
     """Accepts values that differ from the figure by at most `room`, a quantity of the same unit: '2 us'."""
 
     room: Figure
     because: str
-    sign: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _reasoned(self.because)
         if Value.of(self.room).number <= 0:
             raise ValueError(f"a tolerance of {self.room} should be above zero")
 
@@ -116,15 +117,11 @@ class Absolute(Declared):
 
 
 @dataclass(frozen=True)
-class AtLeast(Declared):
+class AtLeast(_Reasoned):
     """Accepts the figure or more, for an article that gives a bound or a direction."""
 
     because: str
     sign: ClassVar[str] = "≥ "
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _reasoned(self.because)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
         """Return (figure, inf)."""
@@ -135,15 +132,11 @@ class AtLeast(Declared):
 
 
 @dataclass(frozen=True)
-class AtMost(Declared):
+class AtMost(_Reasoned):
     """Accepts the figure or less, for an article that gives a bound or a direction."""
 
     because: str
     sign: ClassVar[str] = "≤ "
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _reasoned(self.because)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
         """Return (-inf, figure)."""
@@ -154,7 +147,7 @@ class AtMost(Declared):
 
 
 @dataclass(frozen=True)
-class Above(Declared):
+class Above(_Reasoned):
     """Accepts only values above the figure by a margin, for a claim of "more" without a number.
 
     The margin is a quantity in the figure's unit: the smallest difference that the claim's words can mean.
@@ -166,7 +159,6 @@ class Above(Declared):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _reasoned(self.because)
         _margin(self.margin)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
@@ -178,7 +170,7 @@ class Above(Declared):
 
 
 @dataclass(frozen=True)
-class Below(Declared):
+class Below(_Reasoned):
     """Accepts only values below the figure by a margin, for a claim of "less" without a number."""
 
     margin: Figure
@@ -187,7 +179,6 @@ class Below(Declared):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _reasoned(self.because)
         _margin(self.margin)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
@@ -199,11 +190,6 @@ class Below(Declared):
 
 
 Tolerance = Within | Odds | Exactly | Absolute | AtLeast | AtMost | Above | Below
-
-
-def _reasoned(because: str) -> None:
-    if not because.strip():
-        raise ValueError("a tolerance needs its reason: because='...'")
 
 
 def _margin(margin: Figure) -> None:

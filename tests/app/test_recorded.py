@@ -23,7 +23,7 @@ __all__ = ["here", "keep"]  # fixtures
 
 def ran(folder: Path, seed: int = 1, status: int | None = 0, said: str = "*** Ping\n3 of 3 arrived\n") -> Record:
     """The record of a Mininet script, as a guest would leave it."""
-    files = {"inside.py": b"", running.COMMAND: json.dumps(["bufferbloat.py", "--bw", "10 Mbit"]).encode()}
+    files = {"inside.py": b"", running.COMMAND: json.dumps(["python3", "bufferbloat.py", "--bw", "10 Mbit"]).encode()}
     workload = alone.program("/tmp/own", ("{files}/inside.py", f"{{files}}/{running.COMMAND}"), files, 9.0)
     trial = Trial(
         claim="mininet/bufferbloat",

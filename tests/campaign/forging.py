@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
-from lab.app.verification import verify
 from lab.ext.cluster import sharing
 from lab.ext.upkeep import upkeep
+from lab.ext.verify.verification import verify
 from lab.guest.middlebox import NftMaxseg
 from lab.guest.probe import Capture, CpuTime, QueueState, TcpInfo
 from lab.guest.workload import Bulk, Flow, Flows, Packetdrill, Ping, Program, SmallWrites
@@ -177,8 +177,8 @@ def _stand_ins() -> Iterator[None]:
             (userlands, "find", lambda _: here),
         ):
             stack.enter_context(mock.patch.object(where, name, new))
-        stack.enter_context(mock.patch("lab.runner.repeat.load", lambda ident: _here(ident)))
-        stack.enter_context(mock.patch("lab.runner.repeat.differing", return_value=[]))
+        stack.enter_context(mock.patch("lab.ext.verify.repeat.load", lambda ident: _here(ident)))
+        stack.enter_context(mock.patch("lab.ext.verify.repeat.differing", return_value=[]))
         stack.enter_context(mock.patch.dict(os.environ, {"XDG_CACHE_HOME": str(_WATCH[-1] / "cache")}))
         yield
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from lab.app.verification import verify
+from lab.ext.verify.verification import verify
 from lab.guest.workload import Flow, Flows, Program
 from lab.machine.kernel import Budget
 from lab.record.record import Record, RecordError

@@ -17,7 +17,6 @@ import pytest
 
 from lab import model
 from lab.base.building import Silent
-from lab.comparison.identity import first_difference
 from lab.guest import outputs
 from lab.guest.network import Network
 from lab.guest.probe import Capture
@@ -28,6 +27,7 @@ from lab.machine.kernel import Budget, boot
 from lab.machine.kernel.vm import qemu, stock
 from lab.metric import bulk_goodput, window_plateau
 from lab.model.mss import mss
+from lab.record.identity import first_difference
 from lab.record.record import Record
 from lab.spec import find
 from lab.spec.changes import Changes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -66,8 +66,14 @@ def list_all(
 
 
 @declaring.command()
-def schema() -> None:
-    """Print the JSON schema of topology files, for use in editors."""
+def schema(
+    what: Annotated[
+        Literal["topology", "run"],
+        typer.Argument(metavar="topology | run", help="topology: topology files. run: the options of a run."),
+    ] = "topology",
+) -> None:
+    """Print the JSON schema of topology files, for use in editors, or of the options of a run, for use in programs."""
+    from lab.app import options
     from lab.spec.schema import json_schema
 
-    output.emit(json_schema())
+    output.emit(json_schema() if what == "topology" else options.json_schema(options.RunOptions))

@@ -148,10 +148,11 @@ def save_baseline(
     as_json: Json = False,
 ) -> None:
     """Save a kernel's records as a baseline for comparison with later kernels."""
-    from lab import app as api
+    from lab.app.extension import hook
     from lab.report.wording import plural
 
-    kept = api.save_baseline(name, *claims or (), kernel=kernel, on=on, seed=seed, results=results)
+    save = hook("baseline", "lab kernel baseline")
+    kept = save(name, *claims or (), kernel=kernel, on=on, seed=seed, results=results)
     said = f"baseline {name}: {plural(kept.records, 'record')} in {kept.folder}"
     output.answer(kept.plain(), lambda: said, as_json)
 

@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import Any
 
 from lab.base import version
-from lab.comparison.captures import captured
-from lab.comparison.compare import ClaimChange, compare
-from lab.comparison.page import Changes, parting
-from lab.comparison.summary import counts, sentence
 from lab.ext.atlas.known import KNOWN, Arms, Known
+from lab.ext.comparison.captures import captured
+from lab.ext.comparison.compare import ClaimChange, compare
+from lab.ext.comparison.page import Changes, parting
+from lab.ext.comparison.summary import counts, sentence
 from lab.ext.suites.script import JudgedScript, Shift, shifts
 from lab.record.record import Record
 from lab.report import html, page, wording

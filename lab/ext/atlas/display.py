@@ -8,8 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lab.comparison.summary import sentence
 from lab.ext.atlas.atlas import Atlas
+from lab.ext.comparison.summary import sentence
 
 
 def render(found: Atlas, folder: Path) -> RenderableType:

@@ -16,7 +16,7 @@ from lab.ext.suites.packetdrill import running as scripts
 from lab.ext.suites.packetdrill.scripts import Script
 from lab.ext.suites.script import judge
 from lab.machine.kernel import UmlKernel, installed
-from lab.machine.kernel.uml.cache import series
+from lab.machine.kernel import find as find_kernel
 from lab.machine.kernel.uml.history import History
 from lab.record.store import Store
 from lab.report import page
@@ -27,12 +27,9 @@ from lab.verdict.judged import judge_stored
 
 
 def kernels() -> tuple[UmlKernel, ...]:
-    """Return the newest plain kernel of each built series, the oldest series first."""
-    newest: dict[str, UmlKernel] = {}
-    for kernel in installed():
-        if kernel.name == series(kernel.name):
-            newest.setdefault(kernel.name, kernel)
-    return tuple(newest[name] for name in sorted(newest, key=version.order))
+    """Return the default kernel of each built series, the oldest series first."""
+    names = {kernel.name for kernel in installed() if kernel.answers_to(None)}
+    return tuple(find_kernel(name) for name in sorted(names, key=version.order))
 
 
 def wanted(claims: Sequence[str]) -> tuple[LoadedExperiment, ...]:

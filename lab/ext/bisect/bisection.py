@@ -10,8 +10,8 @@ from typing import Any
 from lab.app import running, userlands
 from lab.app.options import RunOptions
 from lab.base.building import Progress
-from lab.comparison.compare import ClaimChange, compare
 from lab.errors import InputError, MachineError
+from lab.ext.comparison.compare import ClaimChange, compare
 from lab.machine.kernel import BuildFailed, Checkout, UmlKernel, revision
 from lab.machine.kernel.uml.history import Commit, History, Outcome
 from lab.record.store import Store

@@ -6,8 +6,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lab.cli.comparing import block
 from lab.ext.bisect.bisection import Bisection
+from lab.ext.comparison.display import block
 
 _COLOURS = {"good": "green", "bad": "red", "skip": "magenta"}
 

@@ -56,17 +56,23 @@ class Bundled:
 
 
 def bundle(
-    experiments: Iterable[LoadedExperiment], results: Path, report: Path | None, out: Path, progress: Progress
+    experiments: Iterable[LoadedExperiment],
+    results: Path,
+    report: Path | None,
+    out: Path,
+    progress: Progress,
+    others: Iterable[Record] = (),
 ) -> Bundled:
     """Write the bundle `out` with the claims that have records in the store `results`, and the pages in `report`.
 
-    Raises InputError without records or if `out` exists, RecordError for a damaged record, and MachineError if a
-    trial's kernel or userland is missing or the disk is full.
+    `others` are records of the store that belong to no claim. Raises InputError without records or if `out` exists,
+    RecordError for a damaged record, and MachineError if a trial's kernel or userland is missing or the disk is full.
     """
     store = Store(results)
     progress.say("judging the records")
     judged = [claim for claim in judge_stored(experiments, store, store.predictions) if claim.records]
-    records = sorted({record.address: record for claim in judged for record in claim.records}.items())
+    claimed = (record for claim in judged for record in claim.records)
+    records = sorted({record.address: record for record in (*claimed, *others)}.items())
     if not records:
         raise InputError(f"{results} has no records of these claims: `lab run` makes them")
     with store.held():
@@ -83,7 +89,7 @@ def _bundled(
 ) -> Bundled:
     for record in trials:
         record.verify()
-    kernels, userlands = _kernels(judged), _userlands(trials)
+    kernels, userlands = _kernels(trials), _userlands(trials)
     parts = [*kernels, *userlands, *_declared(judged), *_records(trials), *_predictions(judged, store.predictions)]
     if report is not None:
         parts.append(Part(REPORT, report, "The pages that show these claims"))
@@ -111,19 +117,22 @@ def _ids(parts: Iterable[Part]) -> tuple[str, ...]:
     return tuple(part.source.name for part in parts)
 
 
-def _about(judged: Sequence[JudgedClaim], records: Iterable[Record]) -> About:
+def _about(judged: Sequence[JudgedClaim], records: Sequence[Record]) -> About:
     titles = dict.fromkeys(claim.declared.article.title for claim in judged)
     said = "; ".join(f"{claim.declared.id}: {claim.result.verdict.kind}" for claim in judged)
     newest = max(record.started for record in records)[:10]
+    if not judged:
+        names = ", ".join(sorted({record.trial.claim for record in records}))
+        return About(f"Records of {names}", "Run by replab.", newest, version("replab"))
     return About(f"Claims of {', '.join(titles)}", f"Judged by replab: {said}.", newest, version("replab"))
 
 
-def _kernels(judged: Iterable[JudgedClaim]) -> list[Part]:
+def _kernels(records: Iterable[Record]) -> list[Part]:
     """Return the user-mode kernels of the trials, and the base kernels of any variants among them.
 
     Raises KernelMissing.
     """
-    ran = [record.trial for claim in judged for record in claim.records if record.trial.on == "uml"]
+    ran = [record.trial for record in records if record.trial.on == "uml"]
     wanted = {trial.kernel["id"] for trial in ran} | {trial.kernel["base"] for trial in ran if "base" in trial.kernel}
     here = {kernel.id: kernel for kernel in installed()}
     parts = []

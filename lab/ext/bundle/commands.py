@@ -35,6 +35,7 @@ def bundle(
     pages = report or (Path("report") if Path("report").is_dir() else None)
     made = api.bundle(out, *claims or (), results=results, report=pages)
     size = f"{out.stat().st_size / 1e6:.0f} MB"
-    holds = f"{plural(len(made.claims), 'claim')}, {plural(made.records, 'record')}, {size}"
+    claims_held = [plural(len(made.claims), "claim")] if made.claims else []
+    holds = ", ".join([*claims_held, plural(made.records, "record"), size])
     said = f"{out}: {holds}; `python3 {out} verify` runs them again"
     output.answer(made.plain(), lambda: said, as_json)

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from lab.app import userlands
 from lab.base import cache as caches
+from lab.base import moving
 from lab.base.building import terminable
 from lab.base.owner import private, sweep
 from lab.errors import InputError, MachineError
@@ -94,7 +95,7 @@ def take(file: Path) -> Unbundled:
                 shutil.copytree(source, scratch / source.name)
             except (OSError, shutil.Error) as error:
                 raise MachineError(f"{home} accepts no kernel: {error}") from None
-            _put(scratch / source.name, home / source.name)
+            moving.place(scratch / source.name, home / source.name)
     taken = {kernel.id for kernel in found.kernels}
     return replace(found, kernels=tuple(kernel for kernel in installed() if kernel.id in taken))
 
@@ -135,7 +136,7 @@ def _unpacked(file: Path, wanted: Callable[[str], bool]) -> Iterator[Path]:
         place.mkdir()
         if (whole / KERNELS).is_dir():
             (whole / KERNELS).rename(place / KERNELS)
-        _put(place, _place(contents))
+        moving.place(place, _place(contents))
         yield whole
 
 
@@ -145,14 +146,3 @@ def _home() -> Path:
 
 def _place(contents: Manifest) -> Path:
     return _home() / contents.id[:LIKELY]
-
-
-def _put(fresh: Path, place: Path) -> None:
-    """Move a complete folder to its place, unless it exists, since folders with the same name have the same
-    contents.
-    """
-    try:
-        fresh.rename(place)
-    except OSError:
-        if not place.is_dir():
-            raise

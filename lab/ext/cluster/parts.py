@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
-from lab.base import archive
+from lab.base import archive, moving
 from lab.base import cache as caches
 from lab.base.archive import ArchiveError
 from lab.base.owner import private, sweep
@@ -92,7 +92,7 @@ def keep(part: Part, pieces: Iterable[bytes]) -> None:
             if part.kind == USERLAND:
                 userlands.adopt(fresh, part.id, hashes)
             elif _digest(fresh) == part.sha256:
-                _put(fresh, _sent() / part.sha256[:_LIKELY])
+                moving.place(fresh, _sent() / part.sha256[:_LIKELY])
             else:
                 raise ArchiveError("its bytes differ")
     except (ArchiveError, UserlandAltered) as error:
@@ -108,15 +108,6 @@ def tidy() -> None:
 
 def _sent() -> Path:
     return caches.folder("sent")
-
-
-def _put(fresh: Path, place: Path) -> None:
-    """Move a complete folder to its place, unless another worker has just done so."""
-    try:
-        fresh.rename(place)
-    except OSError:
-        if not place.is_dir():
-            raise
 
 
 def _digest(kernel: Path) -> str:

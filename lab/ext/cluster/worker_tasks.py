@@ -38,15 +38,8 @@ from lab.spec.shipped import PACKAGE
 from lab.units import from_plain
 
 Plain = dict[str, Any]
-_LAYERS = (
-    "archive",
-    "cluster",
-    "kernel",
-    "record",
-    "runner",
-    "spec",
-    "userland",
-)  # code that a pilot runs, besides the guest's
+# code that a pilot runs, besides the guest's
+LAYERS = ("base", "ext/cluster", "machine", "record", "runner", "spec")
 _LOOK_SECONDS = 0.5  # between two checks whether the caller still waits for a trial
 
 
@@ -54,7 +47,7 @@ _LOOK_SECONDS = 0.5  # between two checks whether the caller still waits for a t
 def own_code() -> str:
     """Return a hash of the code that a worker runs, without comments."""
     root = PACKAGE
-    files = sorted(file for layer in _LAYERS for file in (root / layer).rglob("*.py"))
+    files = sorted(file for layer in LAYERS for file in (root / layer).rglob("*.py"))
     return fingerprint({str(file.relative_to(root)): file.read_bytes() for file in files})[:16]
 
 

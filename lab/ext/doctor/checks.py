@@ -23,8 +23,8 @@ from rich.text import Text
 
 from lab.app.building import minutes
 from lab.errors import LabError
+from lab.ext.doctor.forbidden import NEEDS, forbidden
 from lab.machine.kernel import HOST_MEMORY, guest, landlock
-from lab.machine.kernel.forbidden import NEEDS, forbidden
 from lab.machine.kernel.host import running
 from lab.machine.kernel.uml import cache, intact
 from lab.machine.kernel.uml.compiling import CPU_SECONDS

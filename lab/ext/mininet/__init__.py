@@ -6,13 +6,17 @@ EXTENSION = Extension(
     commands=("mininet", "mn"),
     section="Networks",
     examples={
-        "mininet": ("lab mininet bufferbloat.py --bw 10 --delay 20", "lab mininet --seed 2 --out runs/2 topology.py"),
+        "mininet": (
+            "lab mininet bufferbloat.py --bw 10 --delay 20",
+            "lab mininet --seed 2 --out runs/2 topology.py",
+            "lab mininet --compare-wires bufferbloat.py --queue 50",
+        ),
         "mn": (
             "lab mn --topo tree,2 --link tc,bw=10 --test pingall+iperf",
             "lab mn shared-bottleneck",
             "lab mn shared-bottleneck -c pingall",
         ),
     },
-    functions=("mininet", "mn"),
-    hooks={"run of mininet": "recorded:described"},
+    functions=("mininet", "mn", "compare_wires"),
+    hooks={"run of mininet": "recorded:described", "report": "listing:write_all"},
 )

@@ -20,7 +20,7 @@ from lab.runner.code import sealed
 
 FILES = "files"  # in the guest's folder, the files that the script wrote
 # own_machine.py needs the folder. Ctrl-C is for the script only.
-START = "trap '' INT; mkdir -p /run/netns; exec python3 {machine} {place} python3 inside.py {archive} {command} 0"
+START = "trap '' INT; mkdir -p /run/netns; exec python3 {machine} {place} python3 inside.py {archive} {command} 0 0"
 
 
 def attend(packed: PackedScript, arguments: Sequence[str], options: SuiteOptions, out: Path) -> int:

@@ -1,27 +1,32 @@
-"""Run a Mininet script in a guest: ARCHIVE COMMAND SECONDS. Its output goes to standard output.
+"""Run a Mininet script in a guest: ARCHIVE COMMAND SECONDS PACKETS. Its output goes to standard output.
 
 COMMAND is a file with a JSON list: the command that runs the script, and its arguments. status.json gets the exit
-status, null if the time was up, and files/ gets each file that the script wrote into its folder. SECONDS is 0 for a
-person: the script then has the terminal and no limit, or writes to the file stdout if there is no terminal. The exit
-status is then that of the script. The script starts as it does on any Linux: in its own folder, as root, in the first
-network namespace, and with Open vSwitch running.
+status, null if the time was up, and files/ gets each file that the script wrote into its folder. networks/ gets what
+`recorder.py` records, with at most PACKETS packets. SECONDS is 0 for a person: the script then has the terminal and no
+limit, or writes to the file stdout if there is no terminal, and nothing is recorded. The exit status is then that of
+the script. The script starts as it does on any Linux: in its own folder, as root, in the first network namespace, and
+with Open vSwitch running.
 """
 
 import ctypes
 import json
 import os
+import py_compile
 import select
 import shutil
 import signal
 import subprocess
 import sys
 import tarfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from py_compile import PycInvalidationMode
 
+HERE = Path(__file__).parent
 FOLDER = Path("/tmp/script")
 OWN = Path("/run/bin")  # first in the PATH
-MODULES = Path("/run/modules")  # first where Python looks, after the script's folder
+MODULES = Path("/run/python")  # first where Python looks, after the script's folder
 RUN, SCHEMA = Path("/run/openvswitch"), "/usr/share/openvswitch/vswitch.ovsschema"
 HOST_KEY = "/etc/ssh/ssh_host_ed25519_key"
 SWITCH = (  # what /usr/share/openvswitch/scripts/ovs-ctl does
@@ -31,6 +36,7 @@ SWITCH = (  # what /usr/share/openvswitch/scripts/ovs-ctl does
     ("ovs-vswitchd", f"unix:{RUN}/db.sock", "--pidfile", "--detach", "--no-chdir", f"--log-file={RUN}/vswitchd.log"),
 )
 CGROUPS = ((b"cgroup", "/sys/fs/cgroup"), (b"cpuset", "/sys/fs/cgroup/cpuset"))
+RECORDER = "/run/recorder"  # its socket
 SETTINGS = {"HOME": "/root", "USER": "root", "TERM": "dumb", "PYTHONUNBUFFERED": "1"} | {
     "MPLBACKEND": "Agg",
     "MPLCONFIGDIR": "/tmp/.matplotlib",
@@ -105,15 +111,22 @@ def keep(before: dict[Path, bytes], to: Path) -> None:
             shutil.copyfile(path, target)
 
 
-def provide_programs(folder: Path) -> None:
+def provide_programs() -> None:
     """Put the programs that were shipped, whose names have no ending, before those of the userland."""
-    MODULES.mkdir()
-    shutil.copy(folder / "usercustomize.py", MODULES)
     OWN.mkdir(exist_ok=True)
-    for program in folder.iterdir():
+    for program in HERE.iterdir():
         if program.is_file() and not program.suffix:
             shutil.copyfile(program, OWN / program.name)
             (OWN / program.name).chmod(0o755)
+
+
+def prepare_python() -> None:
+    """Compile the package that each Python of the script imports when it starts."""
+    package = MODULES / "usercustomize"
+    package.mkdir(parents=True)
+    for name, source in (("__init__.py", "every_python.py"), ("reporter.py", "reporter.py")):
+        shutil.copyfile(HERE / source, package / name)
+        py_compile.compile(str(package / name), invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
 
 
 def prepare_ssh() -> None:
@@ -130,16 +143,38 @@ def attend(command: list[str]) -> int:
     ).returncode
 
 
-def main(archive: str, command: str, seconds: float) -> int | None:
+@contextmanager
+def recorded(packets: str) -> Iterator[None]:
+    """Record the networks that the script builds, and their packets. Exit with the recorder's message if it fails."""
+    command = [sys.executable, str(HERE / "recorder.py"), RECORDER, "networks", packets]
+    recorder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with recorder:
+        assert recorder.stdin
+        assert recorder.stdout
+        recorder.stdout.readline()
+        yield
+        recorder.stdin.close()
+    if recorder.returncode:
+        sys.exit("the networks of the script were not recorded")
+    with suppress(FileNotFoundError):
+        shutil.copyfile(f"{RECORDER}.log", "networks/log.txt")
+
+
+def main(archive: str, command: str, seconds: float, packets: str) -> int | None:
     """Run the script, keep the files that it wrote, and return its exit status."""
     before = unpack(archive)
-    provide_programs(Path(__file__).parent)
+    provide_programs()
+    prepare_python()
     prepare_var()
     prepare_ssh()
     show_cgroups()
     start_switch()
     words = json.loads(Path(command).read_text())
-    status = run(words, seconds) if seconds else attend(words)
+    if seconds:
+        with recorded(packets):
+            status = run(words, seconds)
+    else:
+        status = attend(words)
     written = Path("files")
     written.mkdir()
     keep(before, written)
@@ -152,5 +187,5 @@ if __name__ == "__main__":
     if attended and not os.isatty(0):
         for stream in (1, 2):
             os.dup2(os.open("stdout", os.O_WRONLY | os.O_APPEND), stream)
-    ended = main(sys.argv[1], sys.argv[2], float(sys.argv[3]))
+    ended = main(sys.argv[1], sys.argv[2], float(sys.argv[3]), sys.argv[4])
     sys.exit(ended if attended else 0)

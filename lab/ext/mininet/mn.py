@@ -11,12 +11,12 @@ from lab.ext.hands_on.interactive import clock_for, hand_over
 from lab.ext.hands_on.session import terminal_of
 from lab.ext.mininet import limits
 from lab.ext.mininet.attending import attend
-from lab.ext.mininet.options import MnOptions
+from lab.ext.mininet.options import MininetOptions, MnOptions
 from lab.ext.mininet.packing import PackedScript, pack_program
 
 COMMANDS = "commands.mn"  # the file with the commands of -c
 BUILD = "build"  # the test that does nothing, and before which Mininet waits for the switches
-OWN = {each.name for each in fields(MnOptions)} - {each.name for each in fields(MnOptions.__base__)}  # type: ignore[arg-type]
+OWN = {each.name for each in fields(MnOptions)} - {each.name for each in fields(MininetOptions)}
 PROGRAMS = {
     "switch": {"ivs": limits.NAMES["IVSSwitch"]},
     "controller": {"nox": limits.NAMES["NOX"], "ryu": limits.NAMES["Ryu"]},

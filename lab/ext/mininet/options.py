@@ -1,17 +1,42 @@
-"""Declare the options of Mininet's own command, `mn`, as the lab offers them."""
+"""Declare the options that runs of Mininet share, and those of Mininet's own command, `mn`, as the lab offers them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 from lab.app.options import OptionText, SuiteOptions
+from lab.errors import InputError
 
 ITEM = "NAME[,PARAM=VALUE...]"
 
 
 @dataclass(frozen=True)
-class MnOptions(SuiteOptions):
+class MininetOptions(SuiteOptions):
+    """Holds the options of a run with a record. Raises InputError if `page` is a folder."""
+
+    exact: Annotated[bool, OptionText("Give the script the lab's wires, which carry frames, instead of Mininet's.")] = (
+        False
+    )
+    no_capture: Annotated[
+        bool, OptionText("Do not capture the packets of the script's hosts.", flag="--no-capture")
+    ] = False
+    page: Annotated[
+        Path | str | None,
+        OptionText(
+            "Also write an HTML page about the run: network, output, files and traffic.", "FILE", shape=Path | None
+        ),
+    ] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.page is not None and Path(self.page).is_dir():
+            raise InputError(f"--page {self.page}: this is a folder; name a file")
+
+
+@dataclass(frozen=True)
+class MnOptions(MininetOptions):
     """Holds the options of `mn` with those of a run."""
 
     topo: Annotated[

@@ -15,6 +15,7 @@ from lab.app.running import Interrupted
 from lab.base.building import shown
 from lab.errors import InputError, MachineError
 from lab.ext import alone
+from lab.ext.mininet import wires
 from lab.ext.mininet.limits import instead_of
 from lab.ext.mininet.packing import PackedScript
 from lab.guest import outputs
@@ -34,9 +35,12 @@ from lab.spec.variant import ResolvedVariant
 HERE = Path(__file__).parent
 SWITCH = ResolvedVariant(config=(HERE / "openvswitch.config",))
 PLACE, ARCHIVE, COMMAND = "/tmp/own", "script.tar", "command.json"  # in the guest
+INSIDE = ("inside.py", "recorder.py", "reporter.py", "every_python.py")
 SAID = f"{outputs.PROGRAM}.out"
 STATUS = f"{outputs.PROGRAM}/status.json"
 FILES = f"{outputs.PROGRAM}/files/"  # the files that the script wrote
+CLAIMS = "mininet/"  # begins the names of scripts' trials
+PACKETS = 1 << 18  # of all captures
 SHOWN = 3  # of the files that a script uses
 LOOK_SECONDS = 0.05  # between two looks at the script's output
 
@@ -75,6 +79,11 @@ class MininetRun:
         """Return what a script cannot have here, with what to do instead, or "" if neither is known."""
         return instead_of(self.record.text(SAID), self.exit_code)
 
+    @property
+    def not_exact(self) -> list[str]:
+        """Return a line for each thing that the lab's wires could not make exact; empty on Mininet's wires."""
+        return wires.not_exact(self.record)
+
     def plain(self) -> dict[str, Any]:
         """Return the run as plain data for JSON."""
         return {
@@ -87,6 +96,8 @@ class MininetRun:
             "out": str(self.out),
             "files": list(self.files),
             "used": list(self.used),
+            "exact": wires.is_exact(self.record),
+            "not_exact": self.not_exact,
         }
 
 
@@ -106,22 +117,34 @@ def with_switch(plain: Kernel) -> UmlKernel:
             return builder.variant(series(plain.name), SWITCH, progress)
 
 
-def trial_of(packed: PackedScript, arguments: Sequence[str], seconds: float, settings: Settings) -> Trial:
-    """Return the trial of a script. Its address covers the script's files, arguments, seed, userland and kernel."""
+def trial_of(
+    packed: PackedScript, arguments: Sequence[str], seconds: float, settings: Settings, capture: bool, exact: bool
+) -> Trial:
+    """Return the trial of a script. Its address covers the script's files, arguments, seed, userland and kernel.
+
+    With `exact`, the links are the lab's wires, and the address covers their code.
+    """
     userland = ready("mininet")
-    command = ("{files}/inside.py", f"{{files}}/{ARCHIVE}", f"{{files}}/{COMMAND}", f"{seconds:g}")
+    files = shipped(packed, arguments)
+    packets = PACKETS if capture else 0
+    command = (f"{{files}}/{ARCHIVE}", f"{{files}}/{COMMAND}", f"{seconds:g}", str(packets))
+    start: tuple[str, ...] = ("{files}/inside.py",)
+    if exact:
+        files |= wires.shipped()
+        start = (f"{{files}}/{wires.START}", str(settings.seed))
     try:
-        workload = alone.program(PLACE, command, shipped(packed, arguments), seconds)
+        workload = alone.program(PLACE, start + command, files, seconds)
     except ValueError as error:
         raise InputError(f"{packed.name}: {error}") from None
     name = "".join(each if each.isalnum() else "-" for each in Path(packed.name).stem)
-    return alone.trial(f"mininet/{name}", "script", packed.archive, workload, settings, userland)
+    arm = "exact" if exact else "script"
+    return alone.trial(f"{CLAIMS}{name}", arm, packed.archive, workload, settings, userland)
 
 
 def shipped(packed: PackedScript, arguments: Sequence[str]) -> dict[str, bytes]:
     """Return the files that a guest needs for a script."""
     return {
-        **{name: (HERE / name).read_bytes() for name in ("inside.py", "usercustomize.py")},
+        **{name: (HERE / name).read_bytes() for name in INSIDE},
         "iperf": IPERF.format(iperf="/usr/bin/iperf").encode(),
         **{program.name: program.read_bytes() for program in sorted((HERE / "programs").iterdir())},
         ARCHIVE: packed.archive,
@@ -138,13 +161,15 @@ def run(
     seconds: float,
     budget: Budget,
     heard: Callable[[bytes], None],
+    capture: bool,
+    exact: bool,
 ) -> MininetRun:
     """Run a script unless the store has its record, pass its output to `heard`, and copy the files that it wrote to
     `out`.
 
     Raises InputError, MachineError, Interrupted, and the errors of running a trial.
     """
-    trial = trial_of(packed, arguments, seconds, settings)
+    trial = trial_of(packed, arguments, seconds, settings, capture, exact)
     record = store.get(trial.address)
     is_new = record is None
     if record is None:

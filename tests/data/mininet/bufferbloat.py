@@ -15,6 +15,7 @@ parser.add_argument("--bw", type=float, default=10, help="rate of the slow link 
 parser.add_argument("--delay", type=float, default=10, help="one-way delay in ms")
 parser.add_argument("--queue", type=int, default=100, help="packets in the queue")
 parser.add_argument("--time", type=int, default=20, help="seconds")
+parser.add_argument("--offload", action="store_true", help="leave segmentation offload on")
 args = parser.parse_args()
 
 
@@ -34,7 +35,8 @@ def pings(text):
 net = Mininet(topo=Home(), link=TCLink)
 net.start()
 server, home = net.get("server", "home")
-server.cmd("ethtool -K server-eth0 tso off gso off")  # a queue of packets is then one of frames
+if not args.offload:
+    server.cmd("ethtool -K server-eth0 tso off gso off")  # a queue of packets is then one of frames
 idle = pings(home.cmd(f"ping -c 10 -i 0.1 {server.IP()}"))
 listener = home.popen(["iperf3", "-s", "-1"])
 download = server.popen(["iperf3", "-c", home.IP(), "-t", str(args.time)])

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.comparison.summary import sentence
 from lab.errors import InputError, MachineError
 from lab.ext.atlas import atlas as atlases
 from lab.ext.atlas import making
 from lab.ext.atlas.atlas import Atlas, AtlasCommit
 from lab.ext.atlas.known import KNOWN, Arms, Known
+from lab.ext.comparison.summary import sentence
 from lab.ext.pagecheck import inspection
 from lab.ext.suites.packetdrill.verdict import Complaint, Moment, ScriptRun
 from lab.ext.suites.script import JudgedRun, JudgedScript

@@ -1,5 +1,5 @@
 """The store of the tests of comparisons."""
 
-from tests.comparison.conftest import judge, syn
+from tests.ext.comparison.conftest import judge, syn
 
 __all__ = ["judge", "syn"]

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from lab.app.stored import verify
 from lab.base.building import Silent
 from lab.ext.bundle import writer
 from lab.ext.bundle.crate import About
 from lab.ext.bundle.part import RESULTS, Part
+from lab.ext.verify.api import verify
 from lab.machine.kernel import GuestCrash
 from lab.record.record import Record
 from lab.record.store import Store
@@ -45,8 +45,8 @@ def dying(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr("lab.runner.guest.Guest", die)
     monkeypatch.setattr("lab.runner.guest.sealed", lambda _: type("Root", (), {"python": "python3"}))
-    monkeypatch.setattr("lab.runner.repeat._check", lambda *_: None)
-    monkeypatch.setattr("lab.runner.repeat.installed_kernels", lambda: [Stub()])
+    monkeypatch.setattr("lab.ext.verify.repeat._check", lambda *_: None)
+    monkeypatch.setattr("lab.ext.verify.repeat.installed_kernels", lambda: [Stub()])
 
 
 def bundled(kept: Record, out: Path) -> Path:

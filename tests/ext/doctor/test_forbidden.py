@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from lab.ext.doctor.forbidden import forbidden
+
 ROOT = Path(__file__).parents[3]
 PROFILE = ROOT / "tests" / "machine" / "kernel" / "locked_down.py"
 ASK = """
@@ -27,3 +29,7 @@ def test_the_doctor_names_what_a_containers_profile_forbids(options: tuple[str, 
     assert ok is None, "guests start all the same"
     assert detail.startswith("forbidden here: without personality guests keep")
     assert "seccomp=unconfined" in cure
+
+
+def test_here_nothing_is_forbidden() -> None:
+    assert forbidden() == ()

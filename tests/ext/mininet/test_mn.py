@@ -14,6 +14,9 @@ import lab
 from lab.errors import InputError
 from lab.ext.mininet.mn import command_of, is_attended
 from lab.ext.mininet.options import MnOptions
+from lab.ext.mininet.recorded import described
+from lab.ext.verify.verification import verify
+from lab.machine.kernel import Budget
 from tests.terminal import LAB, SECONDS, Terminal
 
 PAIR = """from mininet.topo import Topo
@@ -93,6 +96,10 @@ def test_tests_run_in_virtual_time_and_a_prompt_in_real_time() -> None:
         (["two-hosts", "--topo", "single,2"], "--topo: this is for a network of Mininet's; leave out 'two-hosts'"),
         (["--topo", "single,2", "--with", "."], "--userland and --with are for a TOPOLOGY"),
         (["--tpo", "single,2"], "no such option: --tpo"),
+        (["--topo", "single,2", "--exact"], "--exact: a run in real time has Mininet's own wires"),
+        (["--test", "none", "--clock", "real", "--page", "p.html"], "--page: a run in real time has Mininet's own"),
+        (["two-hosts", "--no-capture"], "--no-capture: a topology of the lab has the lab's wires"),
+        (["--test", "none", "--page", "."], "--page .: this is a folder; name a file"),
     ],
 )
 def test_a_mistake_is_one_message(args: list[str], said: str) -> None:
@@ -120,6 +127,22 @@ def test_a_link_with_a_rate_carries_that_rate(tmp_path: Path) -> None:
     rates = re.search(r"Results: \['([\d.]+) Mbits/sec'", found.plain()["output"])
     assert rates
     assert 9 < float(rates[1]) < 10
+
+
+@pytest.mark.guest
+@pytest.mark.usefixtures("kernel")
+def test_with_exact_wires_the_rate_is_exact_and_the_record_is_like_a_scripts(tmp_path: Path) -> None:
+    page, store = tmp_path / "page.html", tmp_path / "store"
+    given = {"topo": "single,2", "link": "tc,bw=10", "test": "iperf", "seed": 2}
+    found = lab.mn(**given, exact=True, page=page, results=store, out=tmp_path)
+    rates = re.search(r"Results: \['([\d.]+) Mbits/sec'", found.plain()["output"])
+    assert rates
+    assert float(rates[1]) == pytest.approx(10 * 1448 / 1538, rel=0.02)
+    again = "lab mn --exact --seed 2 --topo single,2 --link tc,bw=10 --test iperf"
+    assert described(found.record).command == again
+    assert again in page.read_text()
+    assert "2 hosts, 1 switch, 1 controller and 2 links" in page.read_text()
+    assert [each.outcome for each in verify(store, 1, Budget()).checked] == ["identical"]
 
 
 @pytest.mark.guest

@@ -16,6 +16,7 @@ from lab.machine.kernel import KernelMissing, UmlKernel, find, folder, installed
 from lab.machine.kernel.root import Root
 from lab.machine.kernel.uml import cache, intact
 from lab.machine.kernel.uml.recipe import changes
+from lab.machine.kernel.uml.source import Source, plain_recipe
 from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 
@@ -164,3 +165,33 @@ def test_a_kernel_from_before_hashes_were_kept_gets_one(home: Path) -> None:
     kernel.path.write_bytes(b"A program")
     with pytest.raises(intact.KernelAltered):
         intact.check(kernel.path)
+
+
+def remember(home: Path, name: str, text: str) -> None:
+    (home / "sources").mkdir(parents=True, exist_ok=True)
+    (home / "sources" / f"{name}.json").write_text(text)
+
+
+def test_a_kernel_of_another_version_of_the_lab_is_no_default(home: Path) -> None:
+    known = Source("7.2", "7.2.13-1", "5" * 64)
+    remember(home, "newest", json.dumps({"series": "7.2", "version": "7.2.13-1", "sha256": "5" * 64}))
+    ours = put(home, "7.2", "7.2.13-1", plain_recipe(known).id)
+    variant = put(home, "7.2-hz250", "7.2.13-1", "a" * 16, hz=250, base=ours.id)
+    for name, version, digit in (("7.2", "7.2.13-1", "b"), ("7.3", "7.3.1-1", "c"), ("7.2-hz250", "7.2.13-1", "d")):
+        put(home, name, version, digit * 16)
+    assert find() == find("7.2") == ours
+    assert find("7.2-hz250") == variant
+    assert find("7.3").id == "c" * 16, "the only one of that name"
+    assert find("b" * 16).id == "b" * 16
+    assert find(None, [find("7.3"), ours]).name == "7.3", "a bundle's kernels do not depend on the cache"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", '{"series": "seven"}', '{"series": "x", "version": "y", "sha256": "z"}', '{"series": 7, "version": 7}'],
+)
+def test_a_damaged_memory_of_a_source_does_not_hide_kernels(home: Path, text: str) -> None:
+    remember(home, "newest", text)
+    put(home, "7.2", "7.2.9-1", "a" * 16)
+    put(home, "7.2", "7.2.13-1", "b" * 16)
+    assert find().id == "b" * 16

@@ -47,7 +47,7 @@ class Connection:
         self.pending: deque[DataFrag] = deque()  # the part of it that is not sent yet
         self.page_left = 0  # free bytes of the page for writing
         self.snd_burst = 0
-        self.nospace = self.awake = self.owned = False  # SOCK_NOSPACE; the writer may go on; a process holds the lock
+        self.nospace = self.awake = False  # SOCK_NOSPACE; the writer may go on
         self.sends: deque[Subflow] = deque()  # MPTCP_DELEGATE_SEND
         self.syncs = self.push_later = False  # MPTCP_DELEGATE_SNDBUF; MPTCP_PUSH_PENDING
         self.closed: int | None = None  # the end of the written data, if the end is known and not acknowledged yet
@@ -70,7 +70,7 @@ class Connection:
         The accepting end adds up the buffers before it counts a new subflow, so the sum omits that subflow for a while.
         """
         if connects and self.subflows:
-            subflow.tuning.rcv_rtt_last_tsecr = 0  # set by the fourth packet of its handshake
+            subflow.receiver.tuning.rcv_rtt_last_tsecr = 0  # set by the fourth packet of its handshake
         if connects or not self.subflows:
             self.subflows.append(subflow)
             self._sync_sndbuf()
@@ -78,28 +78,25 @@ class Connection:
             self._sync_sndbuf()
             self.subflows.append(subflow)
             subflow.cached_sndbuf = 0
-        self.space = self.space or min(subflow.rcv_wnd, TCP_INIT_CWND * subflow.icsk_ack.advmss)
+        self.space = self.space or min(subflow.receiver.rcv_wnd, TCP_INIT_CWND * subflow.receiver.icsk_ack.advmss)
 
     # The writer.
 
     def sendmsg(self, size: int) -> Generator[None, None, None]:
         """Simulate one call. The call yields when its process sleeps until there is room: mptcp_sendmsg()."""
         left = size
-        self.owned = True
         while left:
             if self.wmem_queued >= self.sndbuf:
                 self.nospace = True
                 self._push_pending()
                 self._release()
                 if self.wmem_queued >= self.sndbuf:
-                    self.nospace, self.awake, self.owned = True, False, False
+                    self.nospace, self.awake = True, False
                     yield
-                self.owned = True
                 continue
             left -= self._copy(left)
         self._push_pending()
         self._release()
-        self.owned = False
 
     def close(self) -> None:
         """Write no more data: __mptcp_wr_shutdown(). Each ACK carries the end of the data until the end is
@@ -327,11 +324,11 @@ class Connection:
 
     def _rcv_rtt_update(self, subflow: Subflow) -> None:
         """Read a subflow's round-trip time and scaling ratio, once per window: mptcp_rcv_rtt_update()."""
-        tuning = subflow.tuning
+        tuning = subflow.receiver.tuning
         if tuning.rtt_us and tuning.rtt_seq != subflow.prev_rtt_seq:
             subflow.prev_rtt_seq = tuning.rtt_seq
             self.rtt_samples.append(tuning.rtt_us)
-            self.scaling_ratio = 7 * self.scaling_ratio + subflow.scaling_ratio >> 3
+            self.scaling_ratio = 7 * self.scaling_ratio + subflow.receiver.scaling_ratio >> 3
 
     def _rcv_space_adjust(self, now_us: int, copied: int) -> None:
         """Let the receive buffers grow with the data read in a round trip: mptcp_rcv_space_adjust()."""

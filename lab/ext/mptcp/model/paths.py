@@ -104,7 +104,7 @@ class Both:
 
     def _set_timers(self) -> None:
         for subflow in self._ends:
-            due = subflow.icsk_ack.due
+            due = subflow.receiver.icsk_ack.due
             if subflow.reo_due < due:
                 due = subflow.reo_due
             if subflow.probe_due < due:
@@ -118,7 +118,7 @@ class Both:
         end.now = self.now
         if self._wakes.get(subflow, NEVER) <= self.now:
             del self._wakes[subflow]
-        if subflow.icsk_ack.due <= self.now:
+        if subflow.receiver.icsk_ack.due <= self.now:
             subflow.delack_timer(self.now)
         if subflow.reo_due <= self.now:
             subflow.reo_timer(self.now)

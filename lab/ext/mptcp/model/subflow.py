@@ -13,27 +13,16 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from lab.ext.mptcp.model.recovery import LossySender
-from lab.model.cubic import TCP_INIT_CWND
-from lab.model.delayed_ack import DelayedAck, Timers
-from lab.model.line import base_rtt
-from lab.model.mss import announced, own_segment
-from lab.model.packet import SYN
+from lab.model.mss import announced
+from lab.model.receive_half import ReceiveHalf
 from lab.model.scenario import Scenario
 from lab.model.sender import NSEC_PER_MSEC, NSEC_PER_USEC, Skb
-from lab.model.tuning import TCP_RCVBUF_LOW_RTT, Tuning
-from lab.model.window import (
-    TCP_DEFAULT_SCALING_RATIO,
-    TCP_RMEM_TO_WIN_SCALE,
-    initial_rcv_mss,
-    initial_window,
-    window_scale,
-)
+from lab.model.window import initial_window, window_scale
 
 # A data sequence signal (RFC 8684, 3.3.1) with an acknowledgement and a mapping of 64 bits has 26 bytes. The option is
 # padded to whole words (TCPOLEN_MPTCP_DSS_*). A signal that only acknowledges has 12.
 DSS, DSS_ACK = 28, 12
 SACK_BLOCK = 12  # bytes of the option with one block, which fits beside timestamps and DSS
-GROWING_LEN = 128  # bytes of a segment that may widen the window: tcp_event_data_recv()
 
 
 class Packet(NamedTuple):
@@ -110,20 +99,11 @@ class Subflow(LossySender):
         self.maps: deque[tuple[int, int, int]] = deque()  # mappings in flight: seq, data_seq, length
         self.peer: Subflow = self  # the other end
         back = scenario.reversed()
-        rtt, advmss = int(base_rtt(scenario, SYN).number * 1e9), own_segment(scenario)
-        self.icsk_ack = DelayedAck(Timers.of(scenario.kernel), advmss, initial_rcv_mss(back), rtt)
-        self.rcv_nxt = self.rcv_wup = 0
-        self.rcv_wnd = first_window(back)
+        self.receiver = ReceiveHalf(back, first_window(back))
         self.snd_wnd = self.max_window = first_window(scenario)
         self.ofo: list[tuple[int, int]] = []  # segments that came out of order, in order of their numbers
         self.recent: tuple[int, int] | None = None  # the block that a SACK shows
-        self.tuning = Tuning(scenario.kernel.version, advmss, min(self.rcv_wnd, TCP_INIT_CWND * advmss))
         self.prev_rtt_seq = 0
-        self.scaling_ratio = TCP_DEFAULT_SCALING_RATIO
-        self.rcvbuf, self.rmem_max = scenario.sender.sysctl("tcp_rmem", 1), scenario.sender.sysctl("tcp_rmem", 2)
-        self.window_clamp = max(2 * advmss, self._win_from_space(self.rcvbuf) - advmss)
-        self.rcv_ssthresh = min(self.rcv_wnd, self.window_clamp)
-        self.rcv_wscale = window_scale(back)
 
     # What it sends.
 
@@ -182,7 +162,7 @@ class Subflow(LossySender):
 
     def _transmit(self, now: int, seq: int, skb: Skb) -> None:
         """Send an skb, cut into segments, each with an acknowledgement: __tcp_transmit_skb()."""
-        self.icsk_ack.event_data_sent(now)
+        self.receiver.icsk_ack.event_data_sent(now)
         while seq < skb.end_seq:
             end_seq = min(seq + self.mss_cache, skb.end_seq)
             self.carry(self._packet(now, seq, end_seq - seq, skb.psh and end_seq == skb.end_seq))
@@ -196,32 +176,28 @@ class Subflow(LossySender):
 
         tcp_rcv_rtt_measure_ts().
         """
-        full = packet.len >= self.icsk_ack.rcv_mss
-        self.tuning.rcv_rtt_measure_ts(now // NSEC_PER_USEC, packet.tsecr, full, queue_empty=True)
+        full = packet.len >= self.receiver.icsk_ack.rcv_mss
+        self.receiver.tuning.rcv_rtt_measure_ts(now // NSEC_PER_USEC, packet.tsecr, full, queue_empty=True)
 
     def receive(self, now: int, packet: Packet) -> None:
         """Queue a packet's data, and pass the data in order to the connection: tcp_data_queue()."""
-        self.clock_cache, end = now, packet.seq + packet.len
-        if packet.seq > self.rcv_nxt:
+        half, end = self.receiver, packet.seq + packet.len
+        self.clock_cache = now
+        if packet.seq > half.rcv_nxt:
             self._queue_ofo(packet.seq, end)
-            self.icsk_ack.scheduled = True
+            half.icsk_ack.scheduled = True
             return
-        if end <= self.rcv_nxt:
+        if end <= half.rcv_nxt:
             self.recent = None
-            self.icsk_ack.scheduled = True
-            self.icsk_ack.quick = max(self.icsk_ack.quick, 1)
+            half.icsk_ack.scheduled = True
+            half.icsk_ack.quick = max(half.icsk_ack.quick, 1)
             return
-        before = self.rcv_nxt
-        self.rcv_nxt = end
-        while self.ofo and self.ofo[0][0] <= self.rcv_nxt:
-            self.rcv_nxt = max(self.rcv_nxt, self.ofo.pop(0)[1])
-            self.icsk_ack.quick |= not self.ofo  # ICSK_ACK_NOW
-        if packet.len > self.icsk_ack.rcv_mss:
-            self._measure_scaling_ratio(packet.len)
-        self.icsk_ack.measure_rcv_mss(packet.len, packet.psh)
-        self.tuning.rcv_rtt_measure(now // NSEC_PER_USEC, self.rcv_nxt, self.rcv_wnd)
-        self.icsk_ack.event_data_recv(now, self.rcv_wnd)
-        self._grow_window(packet.len)
+        before = half.rcv_nxt
+        half.rcv_nxt = end
+        while self.ofo and self.ofo[0][0] <= half.rcv_nxt:
+            half.rcv_nxt = max(half.rcv_nxt, self.ofo.pop(0)[1])
+            half.icsk_ack.quick |= not self.ofo  # ICSK_ACK_NOW
+        half.event_data_recv(now, packet.len, packet.psh, packet.len + self.skb_overhead)
         self._hand_over(before)
 
     def _queue_ofo(self, seq: int, end: int) -> None:
@@ -241,9 +217,9 @@ class Subflow(LossySender):
     def _hand_over(self, before: int) -> None:
         """Pass new data in order to the connection, mapping by mapping: __mptcp_move_skbs_from_subflow()."""
         maps, at = self.peer.maps, before
-        while at < self.rcv_nxt:
+        while at < self.receiver.rcv_nxt:
             seq, data_seq, length = maps[0]
-            end = min(seq + length, self.rcv_nxt)
+            end = min(seq + length, self.receiver.rcv_nxt)
             self.meta.data_ready(self, data_seq + at - seq, end - at, self._truesize(end - at))
             at = end
             if end == seq + length:
@@ -256,55 +232,30 @@ class Subflow(LossySender):
         """
         return length + self.skb_overhead
 
-    def _grow_window(self, length: int) -> None:
-        """Widen the window by two segments for each received segment, and request an immediate ACK:
-        tcp_grow_window().
-        """
-        space = self._win_from_space(self.rcvbuf - length - self.skb_overhead)
-        room = min(self.window_clamp, space) - self.rcv_ssthresh
-        if room > 0 and length >= GROWING_LEN:
-            self.rcv_ssthresh += min(room, 2 * max(self.icsk_ack.advmss, length))
-            self.icsk_ack.quick |= 1
-
-    def _measure_scaling_ratio(self, length: int) -> None:
-        """Measure the share of a packet's memory that is payload: tcp_measure_rcv_mss()."""
-        ratio = (length << TCP_RMEM_TO_WIN_SCALE) // (length + self.skb_overhead)
-        if ratio != self.scaling_ratio:
-            self.scaling_ratio, self.window_clamp = ratio, self.rcvbuf * ratio >> TCP_RMEM_TO_WIN_SCALE
-            self.tuning.space = min(self.tuning.space, self.window_clamp)
-
-    def _win_from_space(self, space: int) -> int:
-        return space * self.scaling_ratio >> TCP_RMEM_TO_WIN_SCALE
-
     def _select_window(self) -> int:
         """Return the window that could be offered now, rounded to the window scale: __tcp_select_window()."""
-        return -(-min(self.meta.window(), self.rcv_ssthresh) >> self.rcv_wscale) << self.rcv_wscale
+        return self.receiver.scaled(min(self.meta.window(), self.receiver.rcv_ssthresh))
 
     def rcvbuf_grow(self, newval: int) -> None:
         """Let the buffer follow the connection's buffer: tcp_rcvbuf_grow()."""
-        rcvwin, tuning = 2 * newval, self.tuning
-        if (rtt_us := tuning.rtt_us >> 3) < TCP_RCVBUF_LOW_RTT:
-            rcvwin += rcvwin * rtt_us // TCP_RCVBUF_LOW_RTT
-        else:
-            rcvwin += 2 * rcvwin * (newval - tuning.space) // tuning.space
+        tuning = self.receiver.tuning
+        rcvwin = tuning.rcvwin(newval)
         if self.ofo:
-            rcvwin += self.ofo[-1][1] - self.rcv_nxt
+            rcvwin += self.ofo[-1][1] - self.receiver.rcv_nxt
         tuning.space = newval
-        rcvbuf = min((rcvwin << TCP_RMEM_TO_WIN_SCALE) // self.scaling_ratio, self.rmem_max)
-        if rcvbuf > self.rcvbuf:
-            self.rcvbuf, self.window_clamp = rcvbuf, self._win_from_space(rcvbuf)
+        self.receiver.rcvbuf_grow(rcvwin)
 
     def ack_snd_check(self) -> None:
         """Decide whether an ACK is sent now or later: __tcp_ack_snd_check(), with an sk_rcvlowat of 0
         (mptcp_sockopt_sync()).
         """
-        if not self.icsk_ack.scheduled:
+        if not self.receiver.icsk_ack.scheduled:
             return
         if (
             self.ofo
-            or (self.rcv_nxt - self.rcv_wup > self.icsk_ack.rcv_mss and self._may_ack())
-            or self.icsk_ack.quickack_mode
-            or self.icsk_ack.delay(self.clock_cache)
+            or (self.receiver.unacked() > self.receiver.icsk_ack.rcv_mss and self._may_ack())
+            or self.receiver.icsk_ack.quickack_mode
+            or self.receiver.icsk_ack.delay(self.clock_cache)
         ):
             self.send_ack(self.clock_cache)
 
@@ -313,16 +264,16 @@ class Subflow(LossySender):
 
         If data is missing, the reader has nothing to read, and captures show an ACK for every second segment.
         """
-        return self.meta.misses() or self._select_window() >= self.rcv_wnd
+        return self.meta.misses() or self._select_window() >= self.receiver.rcv_wnd
 
     def cleanup_rbuf(self, now: int, emptied: bool) -> None:
         """Acknowledge after a read, if an ACK is due: mptcp_subflow_cleanup_rbuf(), __tcp_cleanup_rbuf()."""
-        if self.icsk_ack.must_follow_read(self.rcv_nxt - self.rcv_wup, emptied):
+        if self.receiver.icsk_ack.must_follow_read(self.receiver.unacked(), emptied):
             self.send_ack(now)
 
     def delack_timer(self, now: int) -> None:
         """Send the delayed ACK after its timer has fired."""
-        self.icsk_ack.expire()
+        self.receiver.icsk_ack.expire()
         self.send_ack(now)
 
     def send_ack(self, now: int) -> None:
@@ -335,12 +286,12 @@ class Subflow(LossySender):
         An offered window never shrinks, except through the rounding of the scale. Captures show such shrinking,
         although the source rounds up.
         """
-        window = self._select_window()
-        left = self.rcv_wup + self.rcv_wnd - self.rcv_nxt >> self.rcv_wscale << self.rcv_wscale
-        self.rcv_wnd = self.meta.set_rwin(max(window, left))
-        self.rcv_wup, offered = self.rcv_nxt, self.rcv_wnd >> self.rcv_wscale << self.rcv_wscale
-        self.icsk_ack.event_ack_sent()
+        half, window = self.receiver, self._select_window()
+        left = half.rcv_wup + half.rcv_wnd - half.rcv_nxt >> half.rcv_wscale << half.rcv_wscale
+        half.rcv_wnd = self.meta.set_rwin(max(window, left))
+        half.rcv_wup, offered = half.rcv_nxt, half.rcv_wnd >> half.rcv_wscale << half.rcv_wscale
+        half.icsk_ack.event_ack_sent()
         data_fin = None if length else self.meta.data_fin
         sack = self.recent if self.ofo and not length and data_fin is None else None  # no room beside a mapping
-        acks = self.rcv_nxt, offered, sack, self.meta.ack_seq
+        acks = half.rcv_nxt, offered, sack, self.meta.ack_seq
         return Packet(seq, length, psh, now // NSEC_PER_MSEC, self.ts_recent, *acks, data_fin)

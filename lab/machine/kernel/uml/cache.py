@@ -81,6 +81,12 @@ class UmlKernel:
         what = f"{'a kernel' if wanted.tree else self.name} with {wanted}"
         raise KernelMissing(f"{what} is not built here: run `lab kernel build --variants`")
 
+    def answers_to(self, name: str | None) -> bool:
+        """Return whether `name` is its name, version or id (at least 8 characters of it). None names a plain kernel."""
+        if name is None:
+            return self.name == series(self.name)
+        return name in (self.name, self.version) or (len(name) >= 8 and self.id.startswith(name))
+
     @property
     def configuration(self) -> str:
         """Return the kernel's configuration as built; "" if it was not stored."""
@@ -117,19 +123,22 @@ def installed(home: Path | None = None) -> list[UmlKernel]:
 def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) -> UmlKernel:
     """Return the built kernel called `name`, or with that version or id (at least 8 characters of it).
 
-    None means the newest plain kernel. With `kernels`, only these are searched. Raises KernelMissing with the fix.
+    None means a plain kernel. Of several such kernels in the cache, those that another version of the lab built come
+    last, then the newest is the answer. With `kernels`, only these are searched, and the first one is the answer.
+    Raises KernelMissing with the fix.
     """
-    kernels = installed() if kernels is None else kernels
-    for kernel in kernels:
-        if name is None and kernel.name == series(kernel.name):
-            return kernel
-        if name is not None and (
-            name in (kernel.name, kernel.version) or (len(name) >= 8 and kernel.id.startswith(name))
-        ):
-            return kernel
-    known = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in kernels))})" if kernels else ""
-    what = f"kernel '{name}' is not built here" if name else "no kernel is built here"
-    raise KernelMissing(f"{what}{known}: run `lab kernel build{f' {name}' if name else ''}`")
+    known = installed() if kernels is None else kernels
+    matching = [kernel for kernel in known if kernel.answers_to(name)]
+    if not matching:
+        names = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in known))})" if known else ""
+        what = f"kernel '{name}' is not built here" if name else "no kernel is built here"
+        raise KernelMissing(f"{what}{names}: run `lab kernel build{f' {name}' if name else ''}`")
+    if kernels is None and len(matching) > 1:
+        from lab.machine.kernel.uml import source  # it imports libraries that the start of a kernel does not need
+
+        own = source.own_ids(folder())
+        return next((kernel for kernel in matching if (kernel.base or kernel.id) in own), matching[0])
+    return matching[0]
 
 
 def digests(patches: Iterable[bytes], fragments: Iterable[bytes]) -> tuple[str, ...]:

@@ -108,10 +108,13 @@ def resolve(cache: Path, series: str | None, refresh: bool, progress: Progress) 
 
 def remembered(cache: Path, series: str | None) -> Source | None:
     """Return the source that `resolve` found last, or None if `resolve` has not searched yet."""
-    try:
-        return Source(**json.loads(_memory(cache, series).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError, RecursionError):
-        return None
+    return _recalled(_memory(cache, series))
+
+
+def own_ids(cache: Path) -> frozenset[str]:
+    """Return the ids of the plain kernels that this code builds from the sources that `resolve` found."""
+    found = map(_recalled, (cache / "sources").glob("*.json"))
+    return frozenset(plain_recipe(each).id for each in found if each is not None)
 
 
 def fetch(cache: Path, source: Source, progress: Progress) -> Path:
@@ -268,6 +271,14 @@ def _unpacked(packed: IO[bytes]) -> _Readable:
 
 def _memory(cache: Path, series: str | None) -> Path:
     return cache / "sources" / f"{series or 'newest'}.json"
+
+
+def _recalled(memory: Path) -> Source | None:
+    try:
+        found = Source(**json.loads(memory.read_text(encoding="utf-8")))
+        return found if found.series == version.series(found.version) else None
+    except (OSError, ValueError, TypeError, RecursionError):
+        return None
 
 
 def _remember(memory: Path, source: Source) -> None:

@@ -1,0 +1,17 @@
+"""Show what changed between the records of two kernels: `lab compare`, `lab regress`, and claims over kernels."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("compare", "regress"),
+    section="Kernels",
+    examples={
+        "regress": (
+            "lab regress --kernel 6.12 --kernel 7.2 tcp-timestamps/header-length",
+            "lab regress --baseline before --kernel 7.2",
+        ),
+        "compare": ("lab compare results other-results --page changes.html",),
+    },
+    functions=("compare", "regress", "save_baseline"),
+    hooks={"baseline": "api:save_baseline", "strips": "strip:strips"},
+)

@@ -1,0 +1,59 @@
+"""Describe comparisons of random figures in single sentences, for terminals and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from lab.ext.comparison.compare import CaseChange, ClaimChange
+from lab.ext.comparison.shift import Shift
+from lab.verdict import Result
+
+
+def absent(change: ClaimChange) -> Iterator[str]:
+    """Yield a sentence for each side without a record of the claim, with the reason."""
+    for kernel, verdict in change.lacking:
+        yield f"nothing to compare on {kernel}: {verdict.reason}"
+
+
+def chance(case: CaseChange) -> Iterator[str]:
+    """Yield sentences that explain a missing figure, the test, an undecided case, and any other differences."""
+    name = f"{case.new.arm} {case.new.point}".strip()
+    for side, result in (("base", case.base), ("new", case.new)):
+        if result.verdict and result.verdict.kind == "skipped" and not case.is_skipped:
+            yield f"{name}: not compared, skipped on the {side} kernel: {result.verdict.reason}"
+        if result.verdict and result.verdict.kind == "invalid" and not result.measured and not case.is_disturbed:
+            yield f"{name}: no figure on the {side} kernel: {result.verdict.reason}"
+    if case.emulators and not case.identical:
+        yield f"{name}: real time, so not compared: {case.emulators}"
+    if case.shift:
+        yield f"{name}: {_tested(case.shift, 'repeats' if case.real_time else 'seeds')}"
+        if case.change == "cannot tell":
+            yield f"{name}: cannot tell, {_missing(case.shift)}"
+        yield from (f"{name}: {said}" for said in _left_out(case.base, case.new))
+    if case.shift and case.is_apart:
+        yield f"{name}: the two kernels' repeats ran at different times, so the machine may have drifted"
+
+
+def _tested(shift: Shift, what: str) -> str:
+    said = f"{shift.sizes[0]} against {shift.sizes[1]} {what}"
+    if found := shift.ratio:
+        bounds = (f"{100 * (bound - 1):+.3g} %" for bound in (found.low, found.high) if bound is not None)
+        said += f", {100 * (found.number - 1):+.3g} % ({' to '.join(bounds)} in {100 * (found.coverage or 0):.3g} %)"
+    said += f", p {shift.test.p:.2g}"
+    if shift.p is not None and shift.tests > 1:
+        said += f" ({shift.p:.2g} corrected for {shift.tests} tests)"
+    return said + f", effect {shift.test.effect:+.2f}"
+
+
+def _missing(shift: Shift) -> str:
+    if not shift.is_testable:
+        return f"whatever they are p cannot be below {shift.test.least:.2g}"
+    if shift.detectable is None:
+        return "a figure is 0, so there is no ratio whose interval would show that nothing changed"
+    return f"only a change of some {100 * shift.detectable:.2g} % would show"
+
+
+def _left_out(*sides: Result) -> Iterator[str]:
+    for side, result in zip(("base", "new"), sides, strict=True):
+        if result.valid < result.repeats:
+            yield f"{result.valid} of {result.repeats} repeats count on the {side} kernel"

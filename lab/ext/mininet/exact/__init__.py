@@ -1,0 +1,1 @@
+"""Ship the lab's wires to a Mininet script's guest. All other files here run in the guest."""
