@@ -178,6 +178,7 @@ TASKS = [
 ]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("slot", "union", "kind"), TASKS, ids=lambda each: getattr(each, "__name__", str(each)))
 def test_what_is_no_mistake_can_be_planned(slot: str, union: Any, kind: type, tmp_path: Path) -> None:
     """Whatever a field is given, it is refused, or the case says all that a plan asks, and survives its way."""
