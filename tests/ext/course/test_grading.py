@@ -175,7 +175,7 @@ def test_no_notebook_ends_in_a_traceback(
 
 
 def test_a_submission_that_is_not_there_is_a_mistake() -> None:
-    with pytest.raises(InputError, match="no such file or folder"):
+    with pytest.raises(InputError, match="nobody: no such file"):
         list(handed_in(Path("nobody"), ["1-timestamps"]))
 
 

@@ -121,7 +121,7 @@ def test_only_records_that_are_asked_for_are_packed(tmp_path: Path) -> None:
     assert pack(tmp_path, older_than=timedelta(0)).files == 2
     with pytest.raises(InputError):
         pack(tmp_path, "no/such-claim")
-    with pytest.raises(InputError, match="not a store"):
+    with pytest.raises(InputError, match="no such file"):
         pack(tmp_path / "none")
 
 
