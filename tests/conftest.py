@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import fcntl
+import gc
+import io
 import os
 import re
 import shlex
@@ -10,13 +12,14 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
 
+import lab.cli
 import lab.machine.kernel
 from lab.app import userlands
 from lab.errors import LabError
@@ -32,11 +35,13 @@ from lab.spec import find
 from lab.spec.changes import Changes
 from lab.units import to_plain
 from tests import programs
+from tests.examples import FULL, QUICK
 from tests.kinds import Perform, Type
 from tests.terminal import Terminal
 
 pytest.register_assert_rewrite("tests.guest.fabric.cases")  # its checks fail with the figures that they compared
-settings.register_profile("lab", deadline=None)  # how long an example takes is the machine's affair
+settings.register_profile("lab", deadline=None, max_examples=FULL)  # how long one takes is the machine's affair
+settings.register_profile("quick", settings.get_profile("lab"), max_examples=QUICK)  # make check
 settings.load_profile("lab")
 
 APART = ("kernels", "calm", "mutation", "slurm", "emulated")  # markers
@@ -54,17 +59,29 @@ def pytest_configure(config: pytest.Config) -> None:
     for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
+    gc.set_threshold(100_000)  # as the command line does: what tests import stays, and looking for garbage in it costs
     if config.getoption("--programs"):
         config.pluginmanager.register(programs.Recorder())
 
 
+def names(item: pytest.Item) -> Sequence[str]:
+    """Return the names of all fixtures that a test asks for, by itself or through others."""
+    return getattr(item, "fixturenames", ())
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests that have a make target of their own, unless -m names their marker: pytest takes one -m only."""
+    """Leave out tests that have a make target of their own, unless -m names their marker: pytest takes one -m only.
+
+    A test that asks for a kernel, or for what boots one, is refused unless it has the marker `guest`.
+    """
+    if unmarked := [each.nodeid for each in items if "kernel" in names(each) and not each.get_closest_marker("guest")]:
+        raise pytest.UsageError(f"mark these as guest, since they ask for a kernel: {' '.join(unmarked)}")
     named = re.findall(r"\w+", config.getoption("markexpr"))
-    apart = [item for item in items if any(item.get_closest_marker(name) for name in APART if name not in named)]
+    apart = {item for item in items if any(item.get_closest_marker(name) for name in APART if name not in named)}
     if apart:
-        config.hook.pytest_deselected(items=apart)
+        config.hook.pytest_deselected(items=[*apart])
         items[:] = [item for item in items if item not in apart]
+    gc.freeze()
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
@@ -209,5 +226,25 @@ def type_in(tmp_path: Path) -> Type:
         return subprocess.run(
             shlex.split(command), cwd=tmp_path, env=env, capture_output=True, text=True, timeout=HANGS
         )
+
+    return run
+
+
+@pytest.fixture
+def type_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Type:
+    """Runs a command as `type_in` does, but in this process, where all is imported: for one that starts no guest."""
+
+    def run(command: str) -> subprocess.CompletedProcess[str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", shlex.split(command))
+        said, errors, code, often = io.StringIO(), io.StringIO(), 0, gc.get_threshold()
+        with redirect_stdout(said), redirect_stderr(errors):
+            try:
+                lab.cli.main()
+            except SystemExit as ended:
+                code = int(ended.code or 0)
+            finally:  # what a command sets for its own process
+                gc.set_threshold(*often)
+        return subprocess.CompletedProcess(command, code, said.getvalue(), errors.getvalue())
 
     return run

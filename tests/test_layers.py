@@ -138,20 +138,23 @@ def violations(path: str, source: str) -> list[str]:
     return found
 
 
-def sources() -> list[str]:
-    """Every module; what experiments bring along for their guests, whose names begin with _, is none of the lab's."""
+def sources() -> dict[str, list[str]]:
+    """Folder -> its modules. Names of what experiments bring for their guests begin with _: it is none of the lab's."""
     own = (ROOT / "lab").rglob("*.py")
     declared = (
         file
         for top in ("experiments", "packs", "notebooks", "bench/experiments")
         for file in (ROOT / top).rglob("[!_]*.py")
     )
-    return sorted(str(file.relative_to(ROOT)) for file in (*own, *declared))
+    folders: dict[str, list[str]] = {}
+    for path in sorted(file.relative_to(ROOT) for file in (*own, *declared)):
+        folders.setdefault("/".join(path.parts[:2]), []).append(str(path))
+    return folders
 
 
-@pytest.mark.parametrize("path", sources())
-def test_a_module_keeps_to_its_room(path: str) -> None:
-    assert violations(path, (ROOT / path).read_text()) == []
+@pytest.mark.parametrize("paths", sources().values(), ids=sources())
+def test_a_module_keeps_to_its_room(paths: list[str]) -> None:
+    assert [wrong for path in paths for wrong in violations(path, (ROOT / path).read_text())] == []
 
 
 NOTEBOOKS = sorted([*ROOT.glob("notebooks/*.ipynb"), *ROOT.glob("packs/*/notebooks/*.ipynb")])

@@ -15,6 +15,8 @@ import pytest
 
 from lab.cli import listing
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 SAID = "import lab, json, sys; print(json.dumps([lab.__file__, *sys.path]))"
 

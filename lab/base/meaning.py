@@ -12,6 +12,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -23,6 +24,7 @@ _IMPLIED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
 _Piece = str | ast.AST | list[Any]  # text that is ready, or a part that is not written yet
 
 
+@lru_cache(maxsize=256)  # the guest's code has some hundred files; an installed claim is read again and again
 def meaning(source: bytes) -> bytes:
     """Return the syntax tree of `source`, without docstrings and other strings that are statements, and without arms'
     titles.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,7 @@ def read(path: Path) -> Document:
     return parse(text, path)
 
 
+@lru_cache(maxsize=128)  # all claims of an article name the same few files
 def parse(text: str, path: Path) -> Document:
     """Return the document in `text`. Errors name `path`, which need not exist.
 

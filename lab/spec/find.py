@@ -27,10 +27,14 @@ def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
     """Return the files of all topologies by name, sorted. The directories in `near` come before all others."""
     found: dict[str, Path] = {}
     for root in (*near, *shipped.places()):
-        for path in entries(root / "topologies"):
-            if path.suffix in TOPOLOGY_SUFFIXES and not path.name.startswith("."):
-                found.setdefault(path.stem, path)
+        found = _topologies(root) | found
     return dict(sorted(found.items()))
+
+
+def _topologies(root: Path) -> dict[str, Path]:
+    """Return the files of a folder's own topologies, by name."""
+    files = [path for path in entries(root / "topologies") if path.suffix in TOPOLOGY_SUFFIXES]
+    return {path.stem: path for path in reversed(files) if not path.name.startswith(".")}
 
 
 def experiments() -> dict[str, Path]:
@@ -90,6 +94,9 @@ def readable(selectors: Iterable[str] = ()) -> tuple[tuple[LoadedExperiment, ...
 
     Raises InputError for an unknown selector.
     """
+    selectors = tuple(selectors)
+    if selectors and all(selector.endswith(".py") for selector in selectors):  # there is nothing to look for
+        return _load_all(dict.fromkeys(Path(selector).absolute() for selector in selectors))
     known = experiments()
     articles: dict[str, list[Path]] = {}
     for claim, path in known.items():
@@ -175,12 +182,15 @@ def _topology_of(wanted: str | Callable[[], Any], experiment: Path) -> Topology:
         return topo.convert(wanted, experiment)
     if found := _in_file(wanted, experiment.parent):
         return found
-    name = wanted
-    known = topologies(near=experiment.parents[:3])
-    if name not in known:
+    near = experiment.parents[:3]
+    for root in near:
+        if wanted in (own := _topologies(root)):
+            return topology_files.load(own[wanted])
+    known = topologies(near)
+    if wanted not in known:
         line = python.line_of(experiment, ("Experiment", "Study"), "topology")
-        raise SpecError([Problem(display(experiment), line, f"unknown topology '{name}'{suggestion(name, known)}")])
-    return topology_files.load(known[name])
+        raise SpecError([Problem(display(experiment), line, f"unknown topology '{wanted}'{suggestion(wanted, known)}")])
+    return topology_files.load(known[wanted])
 
 
 def _pack(folder: Path) -> Path | None:

@@ -59,10 +59,10 @@ def _digest(source: bytes, path: Path, experiment: Trials) -> str:
     variants = [kernel for kernel in (experiment.kernel, *(arm.kernel for arm in experiment.arms)) if kernel]
     patches = (("patch", name) for variant in variants for name in variant.patches)
     fragments = (("fragment", name) for variant in variants for name in variant.config)
-    line = python.line_of(path, ("Variant",), "")
     for what, name in dict.fromkeys([*patches, *fragments]):
         try:
             total.update((path.parent / name).read_bytes())
         except OSError as error:
+            line = python.line_of(path, ("Variant",), "")
             raise SpecError([Problem(display(path), line, f"{what} '{name}': {error.strerror}")]) from error
     return total.hexdigest()

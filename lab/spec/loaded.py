@@ -81,8 +81,8 @@ class LoadedExperiment:
     def cases(self) -> tuple[Case, ...]:
         """Return every figure of every arm at every point, in the file's order. Raises SpecError with every mistake."""
         cases: list[Case] = []
-        wrong = names.mistakes_in_path(self.topology.network, self.experiment.path)
-        line = python.line_of(self.path, ("Experiment", "Study"), "path")
+        wrong = list(names.mistakes_in_path(self.topology.network, self.experiment.path))
+        line = python.line_of(self.path, ("Experiment", "Study"), "path") if wrong else 1
         problems = [Problem(display(self.path), line, message) for message in wrong]
         problems += self._unknown_sysctls()
         for arm in self.experiment.arms:

@@ -13,6 +13,8 @@ from bench import memory
 from lab.metric import bulk, flow, pcap
 from lab.metric.capture import Capture
 
+pytestmark = pytest.mark.long
+
 FEW, MANY = 300_000, 2_000_000
 # Both captures are read as one that is longer than what is kept; the limit is on memory of the process's own.
 READ = """

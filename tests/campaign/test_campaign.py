@@ -60,6 +60,7 @@ assert found.wrong, found
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.long
 def test_a_hang_is_found() -> None:
     program = """
 import time
@@ -78,6 +79,7 @@ assert "waits" in found.wrong, found
     assert run.returncode == 0, run.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("part", "scale"), [("archives", 0.06), ("servers", 0.3)])
 def test_a_few_hundred_strangers(part: str, scale: float) -> None:
     """No guest is needed. The cases are always the same, too."""

@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[2]
 CASES = 200
 
 
+@pytest.mark.long
 def test_no_forged_record_reaches_out_or_stops_the_others() -> None:
     """In a process of its own, because the bound on memory is one of a whole process."""
     program = [sys.executable, "-m", "tests.campaign", "records", "--scale", str(CASES / CAMPAIGN["records"])]

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.kinds import Type
+
 LAB = Path(sys.executable).with_name("lab")
 KNOWN = "asymmetric-mtu/mss-advertised"
 
@@ -30,7 +32,7 @@ def test_a_closed_stream_is_one_that_nobody_reads(tmp_path: Path, closed: str) -
 
 @pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
 def test_an_error_ends_with_its_code_where_nobody_reads_it(tmp_path: Path, closed: str) -> None:
-    done = run(tmp_path, f'"$0" list {closed}; "$0" show no/such {closed}; echo $?')
+    done = run(tmp_path, f'"$0" schema {closed}; "$0" show no/such {closed}; echo $?')
     assert done.stdout.splitlines()[-1] == "2", done
     assert "Traceback" not in done.stderr
 
@@ -54,8 +56,8 @@ WRONG = {
     f"compare {LONG} file": "File name too long",
     f"run {KNOWN} --results {LONG}": "File name too long",
     f"run {KNOWN} --results file": "file is a file",
-    "clean --results file": "file is not a store of records",
-    "report --results file -o out": "file is not a store of records",
+    "clean --results file": "file is a file, not a store of records",
+    "report --results file -o out": "file is a file, not a store of records",
     "store gc --older-than 1e300": "--older-than 1e+300: use at most 999,999,999 days",
     f"run {KNOWN} --seeds 1-1000000000": "at most 10,000 seeds",
     f"run {KNOWN} --seeds 1-100000000000000000000": "at most 10,000 seeds",
@@ -66,8 +68,8 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("typed", "said"), WRONG.items(), ids=[each.replace(LONG, "LONG") for each in WRONG])
-def test_what_cannot_be_meant_is_one_message(tmp_path: Path, typed: str, said: str) -> None:
+def test_what_cannot_be_meant_is_one_message(tmp_path: Path, type_here: Type, typed: str, said: str) -> None:
     (tmp_path / "file").touch()
-    done = subprocess.run([LAB, *typed.split()], cwd=tmp_path, capture_output=True, text=True)
+    done = type_here(f"lab {typed}")
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
     assert "Traceback" not in done.stderr

@@ -21,6 +21,8 @@ from lab.spec import find
 from lab.spec.prediction import Prediction
 from tests.docs.blocks import ROOT
 
+pytestmark = pytest.mark.long
+
 SPHINX = (sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-E", "-b", "html", "-c", "docs/site")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import ICMP, IP, TCP, UDP, IPOption_Router_Alert, fragment
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrDestOpt, IPv6ExtHdrFragment, IPv6ExtHdrHopByHop, IPv6ExtHdrRouting
@@ -17,6 +17,7 @@ from lab.metric import capture, pcap
 from lab.metric.capture import Capture, CaptureError
 from lab.metric.options import Options
 from lab.metric.packets import ACK, SYN, Flow
+from tests.examples import examples
 from tests.kinds import Save
 
 ETHER = Ether(src="02:00:00:00:00:01", dst="02:00:00:00:00:02")
@@ -140,7 +141,7 @@ def test_byte_orders_and_resolutions(save: Save, order: str, nano: bool) -> None
 
 
 @given(st.lists(st.sampled_from(ODD), max_size=30), st.integers(1, 200), st.data())
-@settings(max_examples=60)
+@examples(60)
 def test_any_cut_keeps_the_packets_before_it(save: Save, packets: list[Packet], snap: int, data: st.DataObject) -> None:
     path = save([bytes(packet) for packet in packets], snap=snap)
     ends = np.cumsum([24] + [16 + min(len(packet), snap) for packet in packets])
@@ -154,7 +155,6 @@ def test_any_cut_keeps_the_packets_before_it(save: Save, packets: list[Packet], 
 
 
 @given(st.binary(max_size=400))
-@settings(max_examples=100)
 def test_noise_behind_a_good_header_is_read_without_error(save: Save, noise: bytes) -> None:
     path = save([noise])
     capture = Capture(path)

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import model
@@ -17,6 +17,7 @@ from lab.model.delayed_ack import NEVER, DelayedAck, Timers
 from lab.model.packet import Ack, Segment
 from lab.model.receiver import Receiver
 from lab.units import Duration
+from tests.examples import examples
 from tests.model.scenarios import hop, host, scenario
 
 MS, SECOND = 10**6, 10**9
@@ -61,7 +62,7 @@ def test_the_closed_form_of_the_mean_delay_is_that_over_all_phases_of_a_tick(hz:
     assert mean == pytest.approx(predicted.number, abs=0.001 / hz)
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(TICKS, st.integers(1, 300))
 def test_the_closed_form_of_the_longest_delay_bounds_it_to_half_a_tick(hz: int, rtt_ms: int) -> None:
     far = unread(f"{rtt_ms} ms", hz)
@@ -86,7 +87,7 @@ def test_the_closed_form_of_quick_acks_counts_those_of_full_segments(mtu: int, r
     assert sent == max(predicted.number, 2 if not predicted.number else 0)
 
 
-@settings(max_examples=30, deadline=None)
+@examples(30)
 @given(st.integers(700, 9000), st.lists(st.integers(1, 20 * MS), min_size=40, max_size=40))
 def test_every_second_segment_is_acknowledged_however_they_come(mtu: int, gaps: list[int]) -> None:
     asked = path(mtu=mtu, rcvbuf=131072)  # a buffer that does not grow

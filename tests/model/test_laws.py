@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
 
@@ -13,6 +13,7 @@ from lab.guest.workload import Iperf3, SmallWrites, WriteStyle
 from lab.model import ModelError, Scenario
 from lab.model.window import rcv_window, smaller_window
 from lab.units import Duration, Size, Value
+from tests.examples import examples
 from tests.model.scenarios import hop, host, scenario
 
 MBIT = 941.482e6  # the goodput of a full gigabit link
@@ -93,7 +94,7 @@ def test_a_law_says_what_it_does_not_cover() -> None:
             law(about)
 
 
-@settings(deadline=None, max_examples=10)
+@examples(10)
 @given(
     st.integers(10, 100),
     st.integers(20, 120).map(lambda sixteenths: sixteenths << 16),

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import model
@@ -15,6 +15,7 @@ from lab.guest.workload import Bulk, Iperf3, Netcat
 from lab.model import KernelTraits, ModelError, Scenario
 from lab.model.window import window_scale
 from lab.units import Duration, Rate, Size, Value
+from tests.examples import examples
 from tests.model.scenarios import hop, host, scenario
 
 IPERF3 = Iperf3().writer()
@@ -75,6 +76,7 @@ def test_window_plateau_of_a_kernel_with_tunnels() -> None:
     assert model.window_plateau(path(rcvbuf=262144)) == Value(164_480, "B")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("delay", "sndbuf", "measured"),
     [  # Mbit/s by iperf3 3.12's receiver on Linux 7.2.13, one gigabit, delay one way, tcp_rmem 6 MiB
@@ -88,6 +90,7 @@ def test_goodput_within_half_a_per_cent_of_linux(delay: str, sndbuf: int, measur
     assert predicted.number / 1e6 == pytest.approx(measured, rel=0.005)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("rcvbuf", "measured"),
     # There too, 10 ms, tcp_wmem 4 MiB.
@@ -98,6 +101,7 @@ def test_goodput_of_a_sender_that_waits_for_window(rcvbuf: int, measured: float)
     assert predicted.number / 1e6 == pytest.approx(measured, rel=0.0005)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("delay", "sndbuf", "measured", "within"),
     [  # Mbit/s of the lab's own transfer there, from its first wake-up to its last byte
@@ -124,7 +128,7 @@ def test_limit_drops_when_more_is_in_flight() -> None:
         model.goodput_iperf3(path(limit=100))
 
 
-@settings(deadline=None, max_examples=20)
+@examples(20)
 @given(st.integers(1, 200), st.integers(16, 64), st.booleans())
 def test_no_prediction_beats_the_line(delay: int, mebibytes: int, timestamps: bool) -> None:
     short = Iperf3(duration=Duration.of("2 s")).writer()

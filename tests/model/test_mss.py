@@ -69,6 +69,7 @@ def test_maxseg_bounds_what_its_socket_announces_and_sends() -> None:
         assert sizes(path(client="sender", writer=Bulk(maxseg=Size(maxseg)).writer())) == expected
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("delay", "raised", "buffer", "measured"),
     [  # seconds that 200 MiB took on Linux 7.2.13
@@ -87,6 +88,7 @@ def test_transfer_time_within_a_thousandth_of_linux(delay: str, raised: bool, bu
     assert model.transfer_time(tested).number == pytest.approx(measured, rel=0.001)
 
 
+@pytest.mark.long
 def test_the_last_ack_may_be_late_and_does_not_slow_the_rest() -> None:
     """It waits for a second segment: what is extrapolated from a part of 200 MiB must not have that in it."""
     bulk = Bulk(size=Size.of("200 MiB"))

@@ -20,6 +20,7 @@ def path(duration: str = "4 s", delay: str = "100 ms", workload: Traffic | None 
     return scenario(*ways, writer=sends.writer(), reader=sends.reader(), **changed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("sndbuf", "rcvbuf", "measured"),
     [  # Mbit/s acknowledged from 2 to 4 s of the lab's own transfer
@@ -35,6 +36,7 @@ def test_the_smallest_of_both_ends_and_the_link_counts(sndbuf: int, rcvbuf: int,
     assert predicted.number / 1e6 == pytest.approx(measured, rel=5e-6)
 
 
+@pytest.mark.long
 def test_a_window_that_fills_the_path_leaves_no_gap() -> None:
     small, large = (path(delay=delay, sndbuf=60 << 20, rcvbuf=4_973_107) for delay in ("100 ms", "20 ms"))
     assert model.idle_share(small).number == pytest.approx(0.7328, abs=0.001)
@@ -48,6 +50,7 @@ def test_a_segment_alone_takes_a_buffer_for_itself() -> None:
     assert model.goodput_steady(full).number > 1.4 * model.goodput_steady(alone).number
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("effort", "measured"), [("0 s", 70.957), ("280 us", 92.804)])
 def test_a_writer_that_takes_its_time_keeps_the_buffer_fuller(effort: str, measured: float) -> None:
     bulk = Bulk(block=Size.of("128 KiB"), effort=Duration.of(effort))

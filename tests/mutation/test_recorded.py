@@ -46,9 +46,9 @@ def judged(capture: Path, folder: Path) -> Result:
     return judge_records([case], [record], kernel, "virtual", Predictions(None, "", "")).results[0]
 
 
-@pytest.mark.parametrize(("kernel", "measured"), [("7.2", 0.0405), ("delayed-ack-41-ms", 0.0415)])
-def test_a_delayed_ack_of_another_kernel_is_caught(kernel: str, measured: float, tmp_path: Path) -> None:
-    result = judged(RECORDED / f"unread.{kernel}.pcap", tmp_path)
+@pytest.mark.parametrize(("name", "measured"), [("7.2", 0.0405), ("delayed-ack-41-ms", 0.0415)])
+def test_a_delayed_ack_of_another_kernel_is_caught(name: str, measured: float, tmp_path: Path) -> None:
+    result = judged(RECORDED / f"unread.{name}.pcap", tmp_path)
     assert result.measured
     assert result.measured.number == pytest.approx(measured, rel=0.001)
-    assert result.model_is_off is (kernel != "7.2")
+    assert result.model_is_off is (name != "7.2")

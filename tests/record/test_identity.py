@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.record.identity import ByteDifference, byte_differences, first_difference
 from lab.record.record import Record
 from lab.record.store import Store
+from tests.examples import examples
 from tests.trials import trial
 
 Make = Callable[[Mapping[str, bytes]], Record]
@@ -26,7 +27,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
     return make
 
 
-@settings(max_examples=20)  # each writes five records
+@examples(20)  # each writes five records
 @given(content=st.binary(min_size=1, max_size=50), at=st.integers(0, 49))
 def test_the_first_byte_that_differs_is_found(make: Make, content: bytes, at: int) -> None:
     at %= len(content)

@@ -53,6 +53,7 @@ def only_here(here: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return here
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("toy")
 def test_site(only_here: Path) -> None:
     said: list[str] = []
@@ -94,6 +95,7 @@ def test_site(only_here: Path) -> None:
     assert pages.articles[0].read_text() == first
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("toy")
 def test_an_own_article_without_a_notebook_has_a_page(only_here: Path, keep: Callable[..., object]) -> None:
     """A page of a default notebook, which is in the report, to start from; and no page of what has no record here."""
@@ -121,6 +123,7 @@ def test_an_own_article_without_a_notebook_has_a_page(only_here: Path, keep: Cal
     assert pages.articles[0].read_text() == page, "the notebook makes the same page"
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("toy")
 def test_a_report_of_named_articles_has_their_pages(only_here: Path) -> None:
     pages = site.build(only_here / "results", only_here / "report", lambda _: None, ["toy"])
@@ -138,6 +141,7 @@ def test_a_report_of_nothing_is_refused(only_here: Path) -> None:
     assert not (only_here / "report").exists()
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("toy")
 def test_of_packs_a_report_shows_those_that_were_run(
     only_here: Path, keep: Callable[..., object], monkeypatch: pytest.MonkeyPatch
@@ -170,6 +174,7 @@ def test_a_page_that_is_no_reports_is_not_replaced(only_here: Path, name: str) -
     assert [path.read_text() for path in (only_here / "www").iterdir()] == ["my own site"]
 
 
+@pytest.mark.long
 def test_a_failing_cell_leaves_the_pages_alone(only_here: Path) -> None:
     out = only_here / "report"
     out.mkdir()
@@ -187,6 +192,7 @@ def test_a_failing_cell_leaves_the_pages_alone(only_here: Path) -> None:
     assert not list(only_here.glob(".report-*"))
 
 
+@pytest.mark.long
 def test_a_cell_that_computes_for_ever_ends(only_here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(notebooks, "_SECONDS", 2)
     notebook(
@@ -198,6 +204,7 @@ def test_a_cell_that_computes_for_ever_ends(only_here: Path, monkeypatch: pytest
         site.build(only_here / "results", only_here / "report", lambda _: None)
 
 
+@pytest.mark.long
 def test_a_cell_that_waits_is_waited_for(only_here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a processor, too: what others compute is no limit of its own."""
     said: list[str] = []
@@ -210,6 +217,7 @@ def test_a_cell_that_waits_is_waited_for(only_here: Path, monkeypatch: pytest.Mo
     assert any(line.startswith("still at ") and "toy.ipynb" in line for line in said)
 
 
+@pytest.mark.long
 def test_a_mistake_in_an_experiment_is_told(only_here: Path) -> None:
     (only_here / "experiments" / "toy" / "rate.py").write_text('"""A claim."""\nEXPERIMENT = 1\n')
     with pytest.raises(LabError, match=r"rate\.py:1: should define EXPERIMENT"):

@@ -78,6 +78,7 @@ def _keep(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invalid: Sequence[str
             stage.commit({}, invalid)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("draw", "says"),
     [

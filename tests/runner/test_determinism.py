@@ -69,13 +69,17 @@ def test_every_kind_has_a_sample() -> None:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_loaded_machine_changes_nothing(perform: Perform, tmp_path: Path, busy: Busy, name: str) -> None:
+def test_neither_a_loaded_machine_nor_the_way_to_the_trial_changes_anything(
+    perform: Perform, tmp_path: Path, busy: Busy, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """Without bytecode, Python looks at other files, and reads the clock another number of times."""
     topology, workload, probes, middleboxes = SAMPLES[name]
-    idle = perform(topology, workload, probes, middleboxes=middleboxes)
+    usual = perform(topology, workload, probes, middleboxes=middleboxes)
+    monkeypatch.setitem(guest.ENVIRONMENT, "PYTHONPYCACHEPREFIX", "/nowhere")
     with busy():
-        loaded = perform(topology, workload, probes, middleboxes=middleboxes, into=tmp_path / "loaded")
-    assert idle.address == loaded.address
-    assert content(idle) == content(loaded)
+        other = perform(topology, workload, probes, middleboxes=middleboxes, into=tmp_path / "other")
+    assert usual.address == other.address
+    assert content(usual) == content(other)
 
 
 @pytest.mark.parametrize("name", ["iperf3", "loss"])
@@ -139,19 +143,6 @@ def may_become_another() -> bool:
 @pytest.mark.skipif(not may_become_another(), reason="only root can run something as two users")
 def test_root_and_an_ordinary_user_see_the_same(public: Path) -> None:
     assert run_as(0, public, "root") == run_as(NOBODY, public, "nobody") != {}
-
-
-@pytest.mark.parametrize("name", SAMPLES)
-def test_the_way_to_the_trial_changes_nothing(
-    perform: Perform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
-) -> None:
-    """Without bytecode, Python looks at other files, and reads the clock another number of times."""
-    topology, workload, probes, middleboxes = SAMPLES[name]
-    usual = perform(topology, workload, probes, middleboxes=middleboxes)
-    monkeypatch.setitem(guest.ENVIRONMENT, "PYTHONPYCACHEPREFIX", "/nowhere")
-    longer = perform(topology, workload, probes, middleboxes=middleboxes, into=tmp_path / "longer")
-    assert usual.address == longer.address
-    assert content(usual) == content(longer)
 
 
 @pytest.mark.usefixtures("kernel")

@@ -12,6 +12,7 @@ from lab.spec.errors import SpecError
 from lab.spec.history import Entry, Move, load
 from lab.spec.loaded import LoadedExperiment
 from tests.register import declared, moved, registered
+from tests.shipped import claims
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = sorted([*ROOT.glob("experiments/*/[!_]*.py"), *ROOT.glob("packs/*/experiments/*/[!_]*.py")])
@@ -28,7 +29,7 @@ def unentered(claim: LoadedExperiment, lines: dict[str, str]) -> Iterator[str]:
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: f"{path.parent.name}/{path.stem}")
 def test_what_counts_is_what_the_register_and_the_history_say(path: Path) -> None:
-    (claim,) = find.find([str(path)])
+    claim = claims()[f"{path.parent.name}/{path.stem}"]
     assert list(unentered(claim, registered(claim.path.parent)[claim.path.stem])) == []
 
 

@@ -11,9 +11,10 @@ from lab.spec.cause import Consistent, Demonstrated
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.tolerance import Above, AtLeast, AtMost, Below
 from lab.units import Rate, Size, Value
+from tests.shipped import claims
 
 SHIPPED = Path(__file__).parents[2] / "experiments"
-CLAIMS = find.find(sorted(str(path) for path in SHIPPED.glob("*/*.py")))
+CLAIMS = [claim for claim in claims().values() if claim.path.is_relative_to(SHIPPED)]
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.id)
@@ -44,8 +45,7 @@ def test_one_figure_has_one_tolerance_in_an_article() -> None:
 @pytest.mark.parametrize("claim", [*find.experiments()])
 def test_no_shipped_claim_depends_on_the_usual_queue(claim: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its topology states what its links hold, so that another default changes no packet of it."""
-    (found,) = find.find([claim])
-    before = [case.network for case in found.cases()]
+    before = [case.network for case in claims()[claim].cases()]
     usual = resolve.usual_queue  # from a gigabit on it is a window, with the word `ample` or without
 
     def other(rate: Rate, mtu: Size) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from bisect import bisect_right
 from collections.abc import Iterable
 from typing import Any
 
@@ -80,9 +81,11 @@ def stalls(seconds: float, share: float, length_ns: int, seed: int) -> list[tupl
 
 def lateness(due: Iterable[int], away: Iterable[tuple[int, int]], seed: int) -> list[int]:
     """By how much the wake-ups come late: usually some 60 us; those that are due in a stall, when that ends."""
-    chance, away = random.Random(seed), list(away)
-    return [
-        max((end - at for start, end in away if start <= at < end), default=0)
-        + round(USUAL_NS * chance.uniform(0.7, 1.5))
-        for at in due
-    ]
+    chance, away = random.Random(seed), sorted(away)
+    starts = [start for start, _ in away]
+
+    def left(at: int) -> int:
+        begun = bisect_right(starts, at)  # no two stalls are at once: the last that began is the one
+        return max(0, away[begun - 1][1] - at) if begun else 0
+
+    return [left(at) + round(USUAL_NS * chance.uniform(0.7, 1.5)) for at in due]

@@ -211,6 +211,7 @@ def verdicts(share: float, length_ns: int, greedy: bool, times: int = 100) -> in
     return count
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("greedy", [True, False], ids=["a wire full", "a ping"])
 @pytest.mark.parametrize("length_ns", [1_000_000, 5_000_000, 20_000_000])
 def test_near_the_promise_trials_pass_less_and_less(length_ns: int, greedy: bool) -> None:
@@ -234,6 +235,7 @@ def on_loopback(**changes: Any) -> dict[str, Any]:
     return evidence(**{"wires": [], "wires_after": [], "samples": samples, "greedy": False, **changes})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.03, 0.1])
 @pytest.mark.parametrize("length_ns", [500_000, 2_000_000, 20_000_000])
 def test_where_only_the_cpu_costs_time_figures_are_known_to_what_the_machine_was_away(

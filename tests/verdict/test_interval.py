@@ -23,6 +23,7 @@ def test_students_bound_is_that_of_the_tables(freedom: int, bound: float) -> Non
     assert interval.student(freedom) == pytest.approx(bound, abs=1e-4)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
 def test_an_interval_covers_what_it_says(name: str, size: int) -> None:
@@ -30,11 +31,13 @@ def test_an_interval_covers_what_it_says(name: str, size: int) -> None:
     assert coverage(name, size, runs=1000)["verdict"] >= interval.covers(size) - 0.019
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", SIZES)
 def test_what_it_says_is_the_least_of_all_to_a_point(size: int) -> None:
     assert coverage("lognormal (1)", size)["verdict"] == pytest.approx(interval.covers(size), abs=0.01)
 
 
+@pytest.mark.long
 def test_the_documentation_has_this_table() -> None:
     rows = [line.strip("| \n").split(" | ") for line in STATISTICS.read_text().splitlines() if line.startswith("|")]
     found = {row[0]: [float(each.split()[0]) / 100 for each in row[1:]] for row in rows if row[0] in DISTRIBUTIONS}
@@ -56,6 +59,7 @@ def test_the_same_figures_have_the_same_interval() -> None:
     assert interval.mean(figures, [1.0] * 6) == pytest.approx((0.7130, 11.4295), abs=1e-4)
 
 
+@pytest.mark.long
 def test_the_ratio_of_two_means_is_covered() -> None:
     """Ten pairs that share their moment's factor: a mean of ratios would be 5 % too large here."""
     chance, held, runs = random.Random(1), 0, 200

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -74,6 +75,7 @@ def locked(name: Name) -> Lock:
         raise MachineError(f"{file} is missing: `lab userland lock` makes it") from None
 
 
+@lru_cache(maxsize=16)  # every case of every claim asks for one of a few
 def parse(text: str, file: str) -> Lock:
     """Return the lock in `text`. Raises InputError with every wrong line of `file`."""
     fields: dict[str, str] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -36,16 +37,22 @@ CLAIM = """
 """
 
 
-@pytest.fixture
-def history(tmp_path: Path) -> History:
-    """Commits 0 to 8."""
-    where = tmp_path / "linux"
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Commits 0 to 8, for all tests to copy."""
+    where = tmp_path_factory.mktemp("history") / "linux"
     where.mkdir()
     subprocess.run(["git", "init", "--quiet"], cwd=where, check=True)
     for number in range(9):
         command = ["git", "commit", "--quiet", "--allow-empty", "-m", f"{number}"]
         subprocess.run(command, cwd=where, env=NAMES, check=True)
-    return History.of(where, tmp_path / "ours")
+    return where
+
+
+@pytest.fixture
+def history(repository: Path, tmp_path: Path) -> History:
+    """A copy of the commits, which a test may change."""
+    return History.of(shutil.copytree(repository, tmp_path / "linux"), tmp_path / "ours")
 
 
 @pytest.fixture
@@ -66,6 +73,7 @@ def times(judge: Judge, seconds: Callable[[int], float | None]) -> Callable[[Com
     return judged
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(1, 9))
 def test_the_commit_is_named(judge: Judge, history: History, ends: tuple[Commit, Commit], first: int) -> None:
     answer = search("toy/claim", history, ends, times(judge, lambda n: 1.0 + (n >= first)), Silent())
@@ -153,6 +161,7 @@ lab.bisect("tcp-nodelay/piggyback", Path("linux"), "HEAD~1", "HEAD", results="re
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_an_interrupted_search_leaves_nothing(history: History, tmp_path: Path, number: int) -> None:
     (history.tree / "arch" / "um").mkdir(parents=True)

@@ -178,7 +178,7 @@ def test_what_is_no_shared_store_is_refused(where: str) -> None:
 def test_nothing_to_push_and_nothing_to_merge(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no records"):
         push(tmp_path, tmp_path / "shared")
-    with pytest.raises(InputError, match="is not a store"):
+    with pytest.raises(InputError, match="no such file"):
         merge([tmp_path / "none"], tmp_path)
 
 

@@ -6,7 +6,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, TCP, UDP
 from scapy.layers.l2 import Ether
@@ -14,6 +14,7 @@ from scapy.packet import Raw
 
 from lab.ext.comparison.packets import PacketDifference, first_packet_difference
 from lab.metric.capture import Capture
+from tests.examples import examples
 
 Save = Callable[..., Capture]
 
@@ -80,7 +81,7 @@ def named(where: PacketDifference | None) -> tuple[int, str] | None:
     return (where.number, where.what) if where else None
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(port=st.integers(5002, 65535), isn=NUMBER, their_isn=NUMBER, clock=NUMBER, start=st.integers(0, 2**60))
 def test_chance_is_no_difference(
     save: Save, base: Capture, port: int, isn: int, their_isn: int, clock: int, start: int
@@ -90,7 +91,7 @@ def test_chance_is_no_difference(
     assert first_packet_difference(base, new) is None
 
 
-@settings(max_examples=50)
+@examples(50)
 @given(index=st.integers(1, 4), by=st.integers(-MS + 1, MS - 1).filter(bool) | st.sampled_from((-1, 1)), isn=NUMBER)
 def test_a_nanosecond_is_a_difference(save: Save, base: Capture, index: int, by: int, isn: int) -> None:
     times = regular(5)

@@ -144,6 +144,7 @@ def outputs(notebook: Any) -> list[Any]:
     return [{kind: text for kind, text in data.items() if kind != "image/png"} for data in shown]
 
 
+@pytest.mark.long
 def test_an_exercise_that_nobody_has_answered_runs_and_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It needs no kernel, and shows what is stored with it."""
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 
-pytestmark = pytest.mark.needs("vagrant")
+pytestmark = [pytest.mark.needs("vagrant"), pytest.mark.long]
 
 
 def validate(folder: Path, home: Path, **environment: str) -> subprocess.CompletedProcess[str]:

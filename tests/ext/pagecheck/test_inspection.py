@@ -62,6 +62,7 @@ def test_dead_links(report: Path, link: str, says: str) -> None:
     assert says in found
 
 
+@pytest.mark.long
 @in_browser
 def test_a_screen_shows_what_is_too_wide_too_small_and_without_words(report: Path) -> None:
     pixel = "data:image/gif;base64,R0lGODlhAQABAAAAACwAAAAAAQABAAA="
@@ -86,6 +87,7 @@ def test_a_screen_shows_what_is_too_wide_too_small_and_without_words(report: Pat
     assert "other.html" not in said
 
 
+@pytest.mark.long
 @in_browser
 def test_a_page_that_scrolls_a_part_is_not_too_wide(report: Path) -> None:
     (report / "index.html").write_text(
@@ -94,6 +96,7 @@ def test_a_page_that_scrolls_a_part_is_not_too_wide(report: Path) -> None:
     assert inspection.inspect(report, lambda _: None) == inspection.Inspection(2, ())
 
 
+@pytest.mark.long
 @in_browser
 def test_rules_that_a_page_breaks_are_named(report: Path, tmp_path: Path) -> None:
     """The script stands for axe-core: it breaks a rule where a reader wants dark colours, once per heading."""

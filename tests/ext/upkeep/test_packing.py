@@ -121,7 +121,7 @@ def test_only_records_that_are_asked_for_are_packed(tmp_path: Path) -> None:
     assert pack(tmp_path, older_than=timedelta(0)).files == 2
     with pytest.raises(InputError):
         pack(tmp_path, "no/such-claim")
-    with pytest.raises(InputError, match="not a store"):
+    with pytest.raises(InputError, match="no such file"):
         pack(tmp_path / "none")
 
 
@@ -260,6 +260,7 @@ def failing(number: int) -> Callable[[], None]:
     return fail
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["packed", "plain"])
 @pytest.mark.parametrize("end", [kill, *map(failing, (errno.ENOSPC, errno.EIO))])
 def test_nothing_is_lost_wherever_it_ends(tmp_path: Path, form: Form, end: Callable[[], None]) -> None:
@@ -403,17 +404,17 @@ def test_a_damaged_record_says_of_no_other_file_that_it_is_its_own(tmp_path: Pat
         Record(record.folder).path(CAPTURE)
 
 
-def test_the_command_line_and_python_pack_and_unpack(tmp_path: Path, type_in: Type) -> None:
+def test_the_command_line_and_python_pack_and_unpack(tmp_path: Path, type_here: Type) -> None:
     record = kept(tmp_path / "results")
-    done = type_in("lab store pack --json")
+    done = type_here("lab store pack --json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert (found["form"], found["files"], found["elsewhere"], found["refused"]) == ("packed", 2, 0, [])
     assert found["after"] < found["before"]
-    done = type_in("lab store unpack article/claim")
+    done = type_here("lab store unpack article/claim")
     assert (done.returncode, done.stdout[:18]) == (0, "2 files unpacked: "), done.stderr
     outputs(record)[CAPTURE].write_bytes(bytes(100_000))
-    done = type_in("lab store pack --older-than 0")
+    done = type_here("lab store pack --older-than 0")
     assert done.returncode == 1
     assert f"{CAPTURE} was altered: it stays unchanged" in done.stdout
     assert lab.unpack(results=tmp_path / "results").files == 1

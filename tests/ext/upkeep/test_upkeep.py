@@ -144,26 +144,28 @@ def test_an_unknown_claim_is_a_mistake(tmp_path: Path) -> None:
         upkeep.collect(tmp_path, Wanted(("tcp-nodelai",)), remove=True)
 
 
-@pytest.mark.parametrize(
-    ("changed", "because"),
-    [
-        ({}, None),
-        ({"seed": 99}, None),
-        ({"kernel": {"name": "6.1", "id": "1" * 16, "version": "6.1", "hz": 1000, "patches": []}}, None),
-        ({"claim": "mine/that-is-elsewhere"}, None),
-        ({"source_sha256": "0" * 64}, "its claim has changed"),
-        ({"arm": "no-such-arm"}, "its claim has changed"),
-        ({"network": NETWORK}, "its claim has changed"),
-        ({"userland": "f" * 16}, "another userland"),
-        ({"tools": TRIALS[0].tools | {"lab": "0" * 16}}, "the lab's code has changed"),
-    ],
-)
-def test_unplanned_is_what_a_claim_would_not_make_again(
-    tmp_path: Path, changed: dict[str, Any], because: str | None
-) -> None:
-    kept(Store(tmp_path), **changed)
+CHANGED: list[tuple[dict[str, Any], str | None]] = [
+    ({}, None),
+    ({"seed": 99}, None),
+    ({"kernel": {"name": "6.1", "id": "1" * 16, "version": "6.1", "hz": 1000, "patches": []}}, None),
+    ({"claim": "mine/that-is-elsewhere"}, None),
+    ({"source_sha256": "0" * 64}, "its claim has changed"),
+    ({"arm": "no-such-arm"}, "its claim has changed"),
+    ({"network": NETWORK}, "its claim has changed"),
+    ({"userland": "f" * 16}, "another userland"),
+    ({"tools": TRIALS[0].tools | {"lab": "0" * 16}}, "the lab's code has changed"),
+]
+
+
+def test_unplanned_is_what_a_claim_would_not_make_again(tmp_path: Path) -> None:
+    """One store holds all of them, because each look reads every claim that is shipped."""
+    wanted = {kept(Store(tmp_path), **changed).address: because for changed, because in CHANGED}
+    assert len(wanted) == len(CHANGED)
     found = upkeep.collect(tmp_path, Wanted(unplanned=True), remove=False)
-    assert [each.because for each in found.doomed] == ([because] if because else [])
+    assert {each.record.address: each.because for each in found.doomed} == {
+        address: because for address, because in wanted.items() if because
+    }
+    assert found.stay == sum(because is None for _, because in CHANGED)
 
 
 def test_a_damaged_record_is_for_fsck(tmp_path: Path) -> None:
@@ -204,6 +206,7 @@ def test_a_run_waits_until_what_goes_is_gone(tmp_path: Path, monkeypatch: pytest
 REMOVES = "import lab, sys; lab.collect(sys.argv[2], remove=True, results=sys.argv[1])"
 
 
+@pytest.mark.long
 def test_a_killed_removal_leaves_only_whole_records(tmp_path: Path, times: int) -> None:
     seed = random.randrange(10**6)
     chance = random.Random(seed)
@@ -221,6 +224,7 @@ def test_a_killed_removal_leaves_only_whole_records(tmp_path: Path, times: int) 
         assert list((tmp_path / ".staging").iterdir()) == []
 
 
+@pytest.mark.long
 def test_two_removals_at_once_are_right(tmp_path: Path) -> None:
     store = Store(tmp_path)
     for number in range(100):
@@ -293,23 +297,23 @@ def test_damaged_records_go_so_that_they_run_again(tmp_path: Path) -> None:
     assert upkeep.check(tmp_path).exit_code == 0
 
 
-def test_the_command_line_shows_removes_and_checks(tmp_path: Path, type_in: Type) -> None:
+def test_the_command_line_shows_removes_and_checks(tmp_path: Path, type_here: Type) -> None:
     record = damaged(kept(Store(tmp_path / "results")))
     kept(Store(tmp_path / "results"), seed=2)
-    used = type_in("lab store du --json")
+    used = type_here("lab store du --json")
     assert json.loads(used.stdout)["claims"][0] | {"bytes": 0} == {
         "claim": CLAIM,
         "records": 2,
         "files": 12,
         "bytes": 0,
     }
-    checked = type_in("lab store fsck")
+    checked = type_here("lab store fsck")
     assert checked.returncode == 1
     assert f"{record.address}: out/program.out was altered" in checked.stdout
-    shown = json.loads(type_in(f"lab store gc {CLAIM} --json").stdout)
+    shown = json.loads(type_here(f"lab store gc {CLAIM} --json").stdout)
     assert (len(shown["records"]), shown["stay"], shown["removed"]) == (2, 0, False)
-    assert type_in(f"lab store gc {CLAIM} --yes").returncode == 0
+    assert type_here(f"lab store gc {CLAIM} --yes").returncode == 0
     assert addresses(tmp_path / "results") == set()
-    missing = type_in("lab store du --results nowhere")
-    assert (missing.returncode, missing.stderr) == (2, "lab: nowhere is not a store of records\n")
+    missing = type_here("lab store du --results nowhere")
+    assert (missing.returncode, missing.stderr) == (2, "lab: nowhere: no such file; give a folder that `lab run` wrote, such as results\n")
     assert not (tmp_path / "nowhere").exists()

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
@@ -19,6 +19,7 @@ from lab.ext.watch.watching import Glimpse
 from lab.metric import Capture, bulk
 from lab.metric.tcp_info import read
 from lab.record.store import Store
+from tests.examples import examples
 
 DATA = Path(__file__).parents[2] / "data"
 SMALL = "ack-rate/every-second-segment"
@@ -34,7 +35,7 @@ def followed(reader: Followed, source: Path, cuts: list[int], scratch: Path) -> 
     return found
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(cuts=st.lists(st.integers(0, 20_000), max_size=5))
 def test_samples_are_those_of_the_whole_file_however_it_grows(
     cuts: list[int], tmp_path_factory: pytest.TempPathFactory
@@ -49,7 +50,7 @@ def test_samples_are_those_of_the_whole_file_however_it_grows(
     assert last.trip_ns == 1000 * int(whole["rtt"][-1])
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(cuts=st.lists(st.integers(0, 200_000), max_size=5))
 def test_all_bytes_that_a_capture_acknowledges_are_counted_however_it_grows(
     cuts: list[int], tmp_path_factory: pytest.TempPathFactory

@@ -15,6 +15,7 @@ from lab.units import Size
 TRANSFER = Bulk(size=Size(60 * 1448))
 
 
+@pytest.mark.guest
 def test_the_chosen_segment_is_dropped(perform: Callable[..., Record]) -> None:
     captures = (Capture(node="sender"), Capture(node="receiver"))
     done = perform("routed-1g", TRANSFER, captures, middleboxes=(DropSegment(node="router", number=17),))
@@ -26,6 +27,7 @@ def test_the_chosen_segment_is_dropped(perform: Callable[..., Record]) -> None:
     assert arrived.data.sum() == 60
 
 
+@pytest.mark.guest
 def test_each_twentieth_segment_is_dropped(perform: Callable[..., Record]) -> None:
     captures = (Capture(node="sender"), Capture(node="receiver"))
     box = DropSegment(node="router", number=20, every=True)
@@ -35,6 +37,7 @@ def test_each_twentieth_segment_is_dropped(perform: Callable[..., Record]) -> No
     assert (box.loss(), box.dropped()) == (0.05, None)
 
 
+@pytest.mark.guest
 def test_a_segment_that_never_came_is_told(perform: Callable[..., Record]) -> None:
     with pytest.raises(LabError, match="segment 61 was to be dropped; only 60 left router"):
         perform("routed-1g", TRANSFER, middleboxes=(DropSegment(node="router", number=61),))

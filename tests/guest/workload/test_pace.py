@@ -15,6 +15,7 @@ from lab.units import Duration, Rate, Size
 CAPTURE = (Capture(node="receiver"),)
 
 
+@pytest.mark.guest
 def test_the_sender_follows_the_reader(perform: Callable[..., Record]) -> None:
     reader = PacedReader(duration=Duration.of("1 s"), rate=Rate.of("50 Mbit/s"))
     small = {"net.ipv4.tcp_rmem": "4096 524288 524288", "net.ipv4.tcp_moderate_rcvbuf": 0}
@@ -24,6 +25,7 @@ def test_the_sender_follows_the_reader(perform: Callable[..., Record]) -> None:
     assert connection.goodput(start + 300_000_000, start + 800_000_000) == pytest.approx(50e6, rel=0.03)
 
 
+@pytest.mark.guest
 def test_requests_are_answered_after_a_thought(perform: Callable[..., Record]) -> None:
     asked = RequestResponse(count=5, interval=Duration.of("50 ms"), response=Size(9), think=Duration.of("20 ms"))
     connection = connection_of(perform("symmetric-1g", asked, CAPTURE), "receiver")

@@ -254,6 +254,7 @@ def test_a_mistake_has_its_file_and_line(
         plan(find.find([str(path)]), Settings(kernel, userland=userlands.find("guest")))
 
 
+@pytest.mark.guest
 def test_another_content_or_source_is_another_trial(tmp_path: Path, kernel: UmlKernel) -> None:
     path = written(tmp_path, "('sh', '-c', 'echo 6'), files=('data',), sources=('nap.c',)", data="1", nap_c=C)
     addresses = set()

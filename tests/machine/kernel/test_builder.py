@@ -22,6 +22,8 @@ from lab.machine.kernel.uml.recipe import Patch
 from lab.spec.variant import ResolvedVariant
 from tests.machine.kernel.caches import another_cache
 
+pytestmark = pytest.mark.long
+
 MAKEFILE = """\
 VERSION = 7
 PATCHLEVEL = 2

@@ -6,11 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import InputError
 from lab.machine.kernel.uml.history import Commit, History, Outcome
+from tests.examples import examples
 
 pytestmark = pytest.mark.needs("git")
 
@@ -42,7 +43,7 @@ def content(where: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in where.rglob("*") if path.is_file()}
 
 
-@settings(max_examples=15)  # each runs git some forty times
+@examples(15)  # each runs git some forty times
 @given(first=st.integers(1, LENGTH), broken=st.sets(st.integers(1, LENGTH - 1)))
 def test_the_first_bad_commit_is_among_those_named(
     repository: Path, tmp_path_factory: pytest.TempPathFactory, first: int, broken: set[int]

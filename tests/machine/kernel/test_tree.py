@@ -22,7 +22,7 @@ from lab.spec import variant
 from lab.spec.experiment import Variant
 from tests.machine.kernel.caches import another_cache
 
-pytestmark = pytest.mark.needs("git")
+pytestmark = [pytest.mark.needs("git"), pytest.mark.long]
 
 MAKEFILE = """\
 VERSION = 7

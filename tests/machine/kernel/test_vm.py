@@ -172,6 +172,7 @@ def test_a_trials_folder_comes_last_and_the_console_stays_out(monkeypatch: pytes
     assert (folder / "boot/initrd").read_bytes() == written
 
 
+@pytest.mark.long
 def test_the_files_of_a_guest_are_those_of_the_lab_and_all_that_its_programs_load() -> None:
     found = root.files()
     assert str(Path(image.__file__)) in found
@@ -180,6 +181,7 @@ def test_the_files_of_a_guest_are_those_of_the_lab_and_all_that_its_programs_loa
     assert not [path for path in found if "/idlelib/" in path]
 
 
+@pytest.mark.long
 def test_a_guest_need_not_compile_the_lab(tmp_path: Path) -> None:
     archive = root.archive(tmp_path)
     found = entries(archive.read_bytes())

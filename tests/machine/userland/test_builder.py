@@ -34,14 +34,18 @@ folders = ["proc"]
 "usr/sbin/init" = "#!"
 """
 SCRIPT = """\
-import sys
+import sys, time
 from pathlib import Path
 from lab.base.building import Silent
 from lab.machine.userland import lock
 from lab.machine.userland.builder import build
+class Slow(Silent):
+    def step(self, done, total):
+        time.sleep(float(sys.argv[2]))
 lock.HERE = Path(sys.argv[1])
-print(build("guest", Silent()).id)
+print(build("guest", Slow()).id)
 """
+FOREVER = 600.0  # seconds: longer than any of these tests
 
 
 @pytest.fixture
@@ -159,43 +163,43 @@ def test_the_id_is_of_the_bytes() -> None:
     assert locked() != first
 
 
-def start() -> subprocess.Popen[str]:
+def start(pause: float) -> subprocess.Popen[str]:
+    """Build in a process of its own, which waits so many seconds behind each package."""
     environment = {**os.environ, "PYTHONPATH": str(Path(lab.machine.userland.__file__).parents[3])}
-    argv = [sys.executable, "-c", SCRIPT, str(lock.HERE)]
+    argv = [sys.executable, "-c", SCRIPT, str(lock.HERE), str(pause)]
     return subprocess.Popen(argv, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
-def slow(archive: Archive) -> None:
-    """Lock a userland that takes long to make, and forget it."""
-    for number in range(60):
-        archive.add(f"p{number}", {f"./usr/lib/p{number}/{file}": "x" for file in range(200)})
-    (lock.HERE / "guest.lock").write_text(archive.lock())
+def forgotten() -> None:
+    """Lock the userland, and forget it."""
     locked()
     shutil.rmtree(cache.folder())
 
 
 def building() -> None:
-    for _ in range(1000):
-        if list(cache.folder().glob(".build-*/root/usr/lib/p*")):
+    for _ in range(6000):
+        if any(path.is_file() for path in cache.folder().glob(".build-*/root/**/*")):
             return
         time.sleep(0.01)
     raise AssertionError("the build does not begin")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_build_leaves_nothing(archive: Archive, number: int) -> None:
-    slow(archive)
-    with start() as process:
+@pytest.mark.usefixtures("archive")
+def test_an_interrupted_build_leaves_nothing(number: int) -> None:
+    forgotten()
+    with start(FOREVER) as process:
         building()
         process.send_signal(number)
-        assert process.wait(20) != 0
+        assert process.wait(60) != 0
     assert [path.name for path in cache.folder().iterdir()] == ["lock"]
     assert left() == []
 
 
-def test_what_a_killed_build_left_is_removed_by_the_next(archive: Archive) -> None:
-    slow(archive)
-    with start() as process:
+@pytest.mark.usefixtures("archive")
+def test_what_a_killed_build_left_is_removed_by_the_next() -> None:
+    forgotten()
+    with start(FOREVER) as process:
         building()
         process.kill()
     assert left() != []
@@ -203,9 +207,10 @@ def test_what_a_killed_build_left_is_removed_by_the_next(archive: Archive) -> No
     assert left() == []
 
 
-def test_two_builds_at_once_do_it_once(archive: Archive) -> None:
-    slow(archive)
-    processes = [start(), start()]
+@pytest.mark.usefixtures("archive")
+def test_two_builds_at_once_do_it_once() -> None:
+    forgotten()
+    processes = [start(0.5), start(0.5)]
     answers = [process.communicate(timeout=60)[0] for process in processes]
     assert answers[0] == answers[1] != ""
     made = cache.find("guest")

@@ -14,7 +14,10 @@ from lab.report import figures, html
 from lab.report.article import Article
 from lab.report.page import render
 
-pytestmark = pytest.mark.skipif(not any(map(shutil.which, _PROGRAMS)), reason="there is no Chromium here")
+pytestmark = [
+    pytest.mark.skipif(not any(map(shutil.which, _PROGRAMS)), reason="there is no Chromium here"),
+    pytest.mark.long,
+]
 
 ROWS = (("c", "30 ms"), ("a", "4 µs"), ("b", "—"))
 

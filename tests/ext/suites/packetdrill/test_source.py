@@ -107,7 +107,7 @@ def test_each_script_is_found_once(folder: Path) -> None:
 
 
 def test_mistakes_are_said(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"nowhere/x\.pkt: neither a script"):
+    with pytest.raises(InputError, match=r"nowhere/x\.pkt: there is no folder nowhere"):
         scripts.find(["nowhere/x.pkt"], "7.2", Silent())
     (folder / "tcp_one.pkt").write_text("// as before\n--ip_version=ipx\n")
     with pytest.raises(InputError, match=r"tcp_one\.pkt:2: 'ipx' is not one of ipv4, ipv6, ipv4-mapped-ipv6"):
