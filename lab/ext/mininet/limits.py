@@ -17,6 +17,7 @@ CPU = "CPU limits have no effect in virtual time, where computing takes no time:
 WINDOWS = "a guest has no windows: print, write plots to files, or use `lab mininet --clock real` for a prompt"
 MACHINES = "a guest reaches no other machine: run all parts of the script in one network"
 NETWORK = "a guest has no Internet: put the files that the script needs into its folder"
+COUNTED = "iperf3 waits for its last bytes in a loop without system calls, where no time passes: use `iperf -n`, or -t"
 # What cannot work: names that a script uses, keyword arguments, modules, and commands in its texts
 NAMES = {
     **dict.fromkeys(("makeTerm", "makeTerms", "runX11", "startXterms"), WINDOWS),
@@ -29,6 +30,7 @@ UNLIMITED = ("None", "False", "-1")  # values of these keyword arguments that as
 MODULES = {"tkinter": WINDOWS, "Tkinter": WINDOWS}
 COMMANDS = (
     (re.compile(r"\b(?:pip3?|apt|apt-get|yum|dnf) install\b|\bgit clone\b"), NETWORK),
+    (re.compile(r"\biperf3 (?:.* )?(?:-[nk]|--bytes|--blockcount)\b"), COUNTED),
     (re.compile(r"\btcp_probe\b"), "Linux has had no tcp_probe since 4.16: use `ss --info`"),
     (re.compile(r"^\s*(?:sudo )?(?:xterm|gnome-terminal|wireshark)\b"), WINDOWS),
 )

@@ -43,6 +43,7 @@ def test_a_cpu_limit_is_named_only_with_the_class_that_limits() -> None:
         ("Mininet(xterms=True)", "xterms=: a guest has no windows"),
         ("import tkinter", "import tkinter: a guest has no windows"),
         ("os.system('sudo pip3 install ryu')", "pip3 install: a guest has no Internet"),
+        ("h1.cmd('iperf3 -c 10.0.0.2 -n 1M')", "iperf3 -c 10.0.0.2 -n: iperf3 waits for its last bytes in a loop"),
         ("h1.cmd('xterm &')", "xterm: a guest has no windows"),
         ("open('/proc/net/tcp_probe')", "tcp_probe: Linux has had no tcp_probe since 4.16"),
         ("Mininet(controller=NOX)", "NOX: the userland has no such controller"),

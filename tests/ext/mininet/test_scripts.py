@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import lab
 from lab.errors import InputError
+from lab.ext.mininet import wires
+from lab.ext.mininet.networks import networks
 from lab.ext.mininet.running import MininetRun
 from lab.ext.verify.verification import verify
 from lab.machine.kernel import Budget, UmlKernel
@@ -26,9 +29,9 @@ def run(kernel: UmlKernel, tmp_path: Path) -> Script:
     """Runs a script by its name, into a store of its own."""
     del kernel  # it has to be there
 
-    def running(name: str, *arguments: str, seed: int = 1, store: str = "results") -> MininetRun:
+    def running(name: str, *arguments: str, store: str = "results", **options: Any) -> MininetRun:
         script = SCRIPTS / name if (SCRIPTS / name).exists() else tmp_path / name
-        found: MininetRun = lab.mininet(script, *arguments, seed=seed, results=tmp_path / store, out=tmp_path / "out")
+        found: MininetRun = lab.mininet(script, *arguments, results=tmp_path / store, out=tmp_path / "out", **options)
         return found
 
     return running
@@ -100,6 +103,27 @@ def test_a_link_fails_and_recovers_under_mininets_command_line(run: Script) -> N
     assert "2 packets transmitted, 2 received" in text
     assert "without the link 100.0" in text
     assert "with the link 0.0" in text
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_a_script_of_commands_waits_without_spinning_and_its_network_is_recorded(
+    run: Script, tmp_path: Path, exact: bool
+) -> None:
+    """Three files run when the script's Python starts: one for standard input, one for networks, one for wires."""
+    (tmp_path / "commands.py").write_text(
+        "from mininet.cli import CLI\nfrom mininet.net import Mininet\nfrom mininet.topo import SingleSwitchTopo\n"
+        "import reporter\nopen('c.mn', 'w').write('h1 sleep 60\\nh1 ping -c 1 h2\\n')\n"
+        "net = Mininet(SingleSwitchTopo(2))\nnet.start()\nCLI(net, script='c.mn')\nnet.stop()\nprint(reporter.OWN)\n"
+    )
+    (tmp_path / "reporter.py").write_text("OWN = 'the script has its own module'\n")
+    found = run("commands.py", exact=exact)
+    text = said(found)
+    assert "1 packets transmitted, 1 received" in text
+    assert "the script has its own module" in text
+    assert found.record.environment["spins"] == []
+    (network,) = networks(found.record)
+    assert [node.name for node in network.nodes if node.kind == "host"] == ["h1", "h2"]
+    assert bool(wires.directions(found.record)) == exact
 
 
 def test_a_tree_of_64_hosts_with_a_controller_in_the_guest(run: Script) -> None:
