@@ -57,7 +57,8 @@ def test_a_queue_of_packets_is_one_of_frames(tmp_path: Path) -> None:
     )
     mininet, exact = (float(re.findall(r"([\d.]+) ms", output(run))[-1]) for run in (both.mininet, both.exact))
     queue = 50 * LINE_BITS / 10e6
-    assert exact == pytest.approx(20 + 1e3 * queue, rel=0.025)
+    full = 20 + 1e3 * queue
+    assert 0.95 * full < exact < full + 0.5  # a ping each 0.1 s does not meet the queue's longest moment
     assert mininet > 1.2 * exact  # super-packets, each counted as one packet
     assert [each.exact for each in both.differences] == [output(both.exact).strip()]
     (download,) = both.flows

@@ -130,6 +130,19 @@ def test_a_tree_of_64_hosts_with_a_controller_in_the_guest(run: Script) -> None:
     assert "64 hosts, lost 0.0 percent" in said(run("tree.py"))
 
 
+def test_a_controller_with_v_does_not_stop_at_a_full_terminal(run: Script, tmp_path: Path) -> None:
+    """Mininet's scratchnet.py starts it so."""
+    (tmp_path / "verbose.py").write_text(
+        "from mininet.net import Mininet\nfrom mininet.node import Node, RemoteController\n"
+        "from mininet.topo import SingleSwitchTopo\n"
+        "net = Mininet(SingleSwitchTopo(6), controller=lambda name: RemoteController(name, port=6633))\n"
+        "own = Node('own', inNamespace=False)\nown.cmd('controller -v ptcp: &')\n"
+        "net.start()\nnet.waitConnected()\nprint('lost', net.pingAll())\n"
+        "own.cmd('kill %controller')\nnet.stop()\n"
+    )
+    assert "lost 0.0" in said(run("verbose.py"))
+
+
 def test_two_stores_hold_the_same_bytes(run: Script, tmp_path: Path) -> None:
     first, second = run("background.py"), run("background.py", store="again")
     assert first.record.outputs == second.record.outputs
