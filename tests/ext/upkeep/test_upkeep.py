@@ -315,5 +315,8 @@ def test_the_command_line_shows_removes_and_checks(tmp_path: Path, type_here: Ty
     assert type_here(f"lab store gc {CLAIM} --yes").returncode == 0
     assert addresses(tmp_path / "results") == set()
     missing = type_here("lab store du --results nowhere")
-    assert (missing.returncode, missing.stderr) == (2, "lab: nowhere: no such file; give a folder that `lab run` wrote, such as results\n")
+    assert (missing.returncode, missing.stderr) == (
+        2,
+        "lab: nowhere: no such file; give a folder that `lab run` wrote, such as results\n",
+    )
     assert not (tmp_path / "nowhere").exists()
