@@ -1,4 +1,4 @@
-"""Read files of other tools, and write the topology that they describe."""
+"""Read other tools' files, and write the topology that they describe."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KINDS = "a containerlab file (.clab.yml), a Mininet script (.py), a script of ip
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Holds what the files themselves do not state."""
+    """Holds the options that the files themselves do not contain."""
 
     variables: Mapping[str, str] = field(default_factory=dict)  # of shell scripts
     topo: str = ""  # of a Mininet file: NAME[,ARGUMENT...], as for `mn --topo`
@@ -38,12 +38,12 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class ImportedTopology:
-    """Holds a topology that was read from files of other tools."""
+    """Holds a topology that was read from other tools' files."""
 
     topology: Topology
     text: str  # the topology file
     beside: Mapping[str, str]  # the files that the topology needs in its folder, by name
-    untaken: tuple[Problem, ...]  # everything of the files that the topology lacks, by line
+    untaken: tuple[Problem, ...]  # everything in the files that the topology leaves out, by line
 
     @property
     def sentence(self) -> str:
