@@ -52,7 +52,7 @@ def export_perfetto(
 
 
 def export_wireshark(folder: Path | str) -> Path:
-    """Write the lab's profile into a folder of Wireshark's settings, and return the profile's folder.
+    """Write the lab's profile into a Wireshark configuration folder, and return the profile's folder.
 
     Raises MachineError if the folder cannot be written.
     """
@@ -84,8 +84,8 @@ def export_kcidb(
     """Write the verdicts on claims (default: all) for KCIDB, and return the number of tests.
 
     `kernel` is one kernel (default: each kernel in the store). `origin` is the name of the CI system at KCIDB. Raises
-    InputError if no claim has a record or `origin` has other characters than a-z, 0-9 and _, MachineError if the file
-    cannot be written, and the errors of `load`.
+    InputError if no claim has a record, or if `origin` contains characters other than a-z, 0-9 and _, MachineError if
+    the file cannot be written, and the errors of `load`.
     """
     import msgspec
 

@@ -12,7 +12,7 @@ from lab.spec.metric import described
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_LENGTH = 32  # letters of the longest bar
+_LENGTH = 32  # characters of the longest bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _CLAIMED = "┃"  # where the claim's figure is
 _ZERO = "○"  # where a bar has no length
