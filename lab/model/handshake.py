@@ -1,4 +1,4 @@
-"""Compute when each end of a handshake may continue and the send time of the last packet that reached the sender."""
+"""Compute when each end of a handshake may continue, and the send time of the last packet that reached the sender."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ _NAMED = 5  # the most files that a message names
 
 @dataclass(frozen=True, slots=True)
 class ByteDifference:
-    """Names an output that differs and its first different byte."""
+    """Names an output that differs, and its first different byte."""
 
     output: str
     offset: int | None  # from 0; at most the shorter file's length; None: only one record has the output

@@ -147,7 +147,7 @@ def whole_bursts(times: Any, total: Any, least: float) -> _Points:
 
     `total` holds the number of bytes that had arrived at each of `times` (s). A burst starts after a silence about as
     long as the longest silence within `least` of the burst. Without silences, each arrival is a burst. The mean over
-    whole bursts is the rate, whatever the period of the bursts. An unfinished burst at the end is ignored.
+    whole bursts is the rate, regardless of the bursts' period. An unfinished burst at the end is ignored.
     """
     if len(times) < 2:
         return []

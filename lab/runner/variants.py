@@ -52,7 +52,7 @@ def beside(experiments: Sequence[LoadedExperiment], kernel: Kernel, trust: bool 
 
 
 class Variants:
-    """Holds the variants that are being built and their builder's messages."""
+    """Holds the variants that are being built, and their builder's messages."""
 
     def __init__(self, process: ForkProcess, said: Connection, lacking: Collection[ResolvedVariant]) -> None:
         self._process, self._said = process, said

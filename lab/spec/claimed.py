@@ -44,7 +44,7 @@ class Reported(Declared):
 
 @dataclass(frozen=True)
 class Implied(Declared):
-    """Holds a figure that the article does not print and its derivation from the text."""
+    """Holds a figure that the article does not print, and its derivation from the text."""
 
     figure: Figure
     how: str
@@ -73,7 +73,7 @@ Claimed = Reported | Implied
 
 @dataclass(frozen=True)
 class Untestable(Declared):
-    """Names a part of the sentence that no trial can test and the reason."""
+    """Names a part of the sentence that no trial can test, and the reason."""
 
     part: str
     because: str
@@ -86,7 +86,7 @@ class Untestable(Declared):
 
 @dataclass(frozen=True)
 class ModelMiss(Declared):
-    """Names an arm whose prediction is known to miss its accuracy and the reason.
+    """Names an arm whose prediction is known to miss its accuracy, and the reason.
 
     Known misses work like `expect` for verdicts: a run is as expected if exactly these predictions miss.
     """

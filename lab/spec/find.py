@@ -90,7 +90,7 @@ def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
 
 
 def readable(selectors: Iterable[str] = ()) -> tuple[tuple[LoadedExperiment, ...], tuple[Problem, ...]]:
-    """Return those experiments of `find(selectors)` that can be read and the mistakes in the others.
+    """Return those experiments of `find(selectors)` that can be read, and the mistakes in the others.
 
     Raises InputError for an unknown selector.
     """

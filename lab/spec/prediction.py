@@ -88,7 +88,7 @@ def replay(*, formula: str, source: str) -> Callable[[Predictor], Prediction]:
 
 
 def simulation(*, of: str, law: Prediction | None = None, no_law: str = "") -> Callable[[Predictor], Prediction]:
-    """Return a decorator that declares a replay of a kernel's rules and the law for the same figure.
+    """Return a decorator that declares a replay of a kernel's rules, and the law for the same figure.
 
     Raises ValueError unless the arguments contain either a law or the reason why there is no law.
     """
@@ -98,7 +98,7 @@ def simulation(*, of: str, law: Prediction | None = None, no_law: str = "") -> C
 
 
 def definition(*, because: str) -> Callable[[Predictor], Prediction]:
-    """Return a decorator that declares a figure that is true by definition and the reason."""
+    """Return a decorator that declares a figure that is true by definition, and the reason."""
     return lambda function: Prediction(function, "definition", because=because)
 
 

@@ -21,7 +21,7 @@ BINS, BATCH = 200, 5  # the number of parts into which MSER divides a run, and t
 
 @dataclass(frozen=True)
 class Steady(Declared):
-    """Declares that a figure is about the long run and the cut at the start of the run.
+    """Declares that a figure is about the long run, and the cut at the start of the run.
 
     `Steady()` cuts with MSER-5; `Steady(after="10 s", because="...")` cuts a fixed time. Raises ValueError if a fixed
     time has no reason.

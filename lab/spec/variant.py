@@ -12,7 +12,7 @@ from lab.spec.experiment import Variant
 
 @dataclass(frozen=True)
 class ResolvedVariant:
-    """Holds the files that change a kernel and its HZ. A `tree` replaces the run's source."""
+    """Holds the files that change a kernel, and its HZ. A `tree` replaces the run's source."""
 
     patches: tuple[Path, ...] = ()
     config: tuple[Path, ...] = ()  # fragments

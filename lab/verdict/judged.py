@@ -52,7 +52,7 @@ class JudgedClaim:
 
     @property
     def known_misses(self) -> Mapping[str, str]:
-        """The arms whose predictions are known to miss their accuracy and the reason for each."""
+        """The arms whose predictions are known to miss their accuracy, and the reason for each."""
         return {miss.arm: miss.because for miss in self.declared.experiment.misses}
 
     @property

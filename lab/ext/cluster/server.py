@@ -22,7 +22,7 @@ class Refused(OSError):
 
 @dataclass(frozen=True)
 class Patience:
-    """Limits the time that a server may take for a file and the file's size."""
+    """Limits the time that a server may take for a file, and the file's size."""
 
     silence: float = 60.0  # seconds without a byte
     seconds: float = 1800.0  # for the whole file

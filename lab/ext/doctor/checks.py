@@ -1,4 +1,4 @@
-"""Find the features that work on this machine and the exact blocker and fix for the others.
+"""Find the features that work on this machine, and the exact blocker and fix for the others.
 
 Each check tries a feature.
 """

@@ -64,8 +64,8 @@ def export_wireshark(folder: Path | str) -> Path:
 def export_table(*claims: str | Path, out: Path | str, kernel: str | None = None, results: Folder = None) -> int:
     """Write a table of claims (default: all) with a row for each seed, and return the number of rows.
 
-    The suffix of `out` decides the format: .csv, .parquet or .arrow. Raises InputError for another suffix, MachineError
-    if the file cannot be written or pyarrow is missing, and the errors of `load`.
+    The suffix of `out` decides the format: .csv, .parquet or .arrow. Raises InputError for a different suffix,
+    MachineError if the file cannot be written or pyarrow is missing, and the errors of `load`.
     """
     from lab.app.stored import load
     from lab.ext.export.files import whole

@@ -26,7 +26,7 @@ def part(text: str) -> float:
 
 
 def render(found: Verification) -> RenderableType:
-    """Return a line for each trial that should be identical but differs and a summary of all trials."""
+    """Return a line for each trial that should be identical but differs, and a summary of all trials."""
     table = Table(box=None, show_header=False, pad_edge=False)
     for trial in found.checked:
         if trial.outcome in _COLOURS:

@@ -45,7 +45,7 @@ class Index:
 
 @dataclass(frozen=True, slots=True)
 class Keys:
-    """Names the keys that may sign an index and the tree whose gpgv checks the signature. One key is enough."""
+    """Names the keys that may sign an index, and the tree whose gpgv checks the signature. One key is enough."""
 
     tree: Path  # of the userland `keyring`
     file: Path | None = None  # None: the distribution's, from the tree

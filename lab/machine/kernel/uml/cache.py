@@ -159,7 +159,7 @@ def load(place: Path) -> UmlKernel | None:
 
 
 def save(kernel: UmlKernel) -> None:
-    """Write the record that marks a cache folder as a complete kernel and the hash of the kernel's program."""
+    """Write the record that marks a cache folder as a complete kernel, and the hash of the kernel's program."""
     intact.keep(kernel.path)
     plain = {**kernel.identity, "clock": kernel.clock, "seccomp": kernel.seccomp}
     if kernel.digests:
