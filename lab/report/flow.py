@@ -99,7 +99,7 @@ class DrawnFlow:
         panels = [Panel("goodput, bit/s", (Line("", _BLUE, points=self._goodput()),)), self._bytes()]
         if trips := self._round_trips():
             least = min(trip for _, trip in trips)
-            title = f"round trip, ms; {least:.4g} at least, and what is above is queueing"
+            title = f"round trip, ms; at least {least:.4g}; the rest is queueing"
             panels.append(Panel(title, (Line("", _BLUE, points=trips, shape="dots"),)))
         return [panel for panel in panels if panel.lines]
 
