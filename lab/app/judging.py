@@ -49,7 +49,7 @@ class Judging:
         return None if self._missing[trial.claim] else self._claim(trial.claim)
 
     def all_ended(self, outcomes: Mapping[str, _Outcome]) -> tuple[tuple[JudgedClaim, ...], tuple[LabError, ...]]:
-        """Return all judged claims, and the errors of failed trials. `outcomes` maps addresses to outcomes."""
+        """Return all judged claims and the errors of failed trials. `outcomes` maps addresses to outcomes."""
         for address, outcome in outcomes.items():
             self._note(address, outcome)
         ended = [outcomes[trial.address] for cases in self._planned.values() for trial in _trials(cases)]

@@ -42,7 +42,7 @@ Judged = Callable[[JudgedClaim], None]
 
 @dataclass(frozen=True)
 class Judgement:
-    """Holds the judged claims in order, and the errors of failed trials."""
+    """Holds the judged claims in order and the errors of failed trials."""
 
     judged: tuple[JudgedClaim, ...]
     errors: tuple[LabError, ...]

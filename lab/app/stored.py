@@ -112,7 +112,7 @@ def article(name: str, results: Folder = None) -> Article:
 
 
 def articles(results: Folder = None) -> Overview:
-    """Return all articles for the index, and the sources in packs for which the store has records.
+    """Return all articles for the index and the sources in packs for which the store has records.
 
     When a report page calls this function, return the articles that have a page in that report.
     """

@@ -204,7 +204,7 @@ def _tried(work: Callable[[], object]) -> None:
 
 
 class Lines:
-    """Writes a line per stage, and a line per tenth of a stage's parts."""
+    """Writes a line per stage and a line per tenth of a stage's parts."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -219,7 +219,7 @@ class Lines:
         self._write(message)
 
     def step(self, done: int, total: int) -> None:
-        """Write the finished share of the stage, and the remaining time at the current pace."""
+        """Write the finished share of the stage and the remaining time at the current pace."""
         self.before = done - 1 if self.before is None else self.before
         if 10 * done // total > self.tenths:
             self.tenths = 10 * done // total

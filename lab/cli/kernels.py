@@ -26,7 +26,7 @@ def named(kernels: str | None) -> Sequence[str]:
 
 
 def render(found: _Found) -> RenderableType:
-    """Return each claim's verdict on each kernel, and the number of claims whose verdicts differ."""
+    """Return each claim's verdict on each kernel and the number of claims whose verdicts differ."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

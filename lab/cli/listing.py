@@ -20,7 +20,7 @@ from lab.spec.errors import Problem, SpecError, suggestion
 
 
 def everything() -> tuple[dict[str, Any], tuple[Problem, ...]]:
-    """Return the output of `lab list --json`, and the mistakes in experiments and topologies that cannot be listed."""
+    """Return the output of `lab list --json` and the mistakes in experiments and topologies that cannot be listed."""
     loaded, problems = find.readable(find.experiments())
     wrong = set(problems)
     articles = {each.article.name: each.article for each in loaded}

@@ -60,7 +60,7 @@ Claims = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="CLAIM | ARTICLE | FILE.py | PACK",
-        help="Claims, articles, experiment files, packs or pack folders. Default: all claims of the project.",
+        help="Claims, articles, experiment files, packs or pack folders. Default: all claims in the project.",
         autocompletion=completion.claims,
     ),
 ]
@@ -79,13 +79,13 @@ KernelNames = Annotated[
 ]
 Begun = Annotated[
     float | None,
-    typer.Option(help="Print the time since then, in seconds since 1970.", metavar="SECONDS", hidden=True),
+    typer.Option(help="At the end, print the time since this Unix time.", metavar="SECONDS", hidden=True),
 ]
 SeedNumbers = Annotated[
     str | None,
     typer.Option(
         "--seeds",
-        help="Show which verdicts depend on the seed, with ten seeds from --seed on (10) or a range of seeds (1-5).",
+        help="Show which verdicts depend on the seed. 10: ten seeds, starting at --seed. 1-5: seeds 1 to 5.",
         metavar="N | FIRST-LAST",
     ),
 ]

@@ -15,7 +15,7 @@ from lab.report.wording import ranges
 
 
 def render(found: Seeds) -> RenderableType:
-    """Return each claim's verdicts with their seeds, and the number of claims that depend on the seed."""
+    """Return each claim's verdicts with their seeds and the number of claims that depend on the seed."""
     table = Table(box=None, pad_edge=False)
     for name in ("claim", "verdict", "seeds"):
         table.add_column(name)

@@ -1,8 +1,8 @@
 """Run as process 1 of a guest: set up a small machine, run one command in it, and power off.
 
-Python runs the file directly and isolated (`python -I -S`). The file imports little and forks only for the command,
-because every trial waits for its guest to start. The guest sees the host's files read-only. Only files in /run/lab, the
-trial's folder, outlive the guest.
+Python runs the file directly, in isolated mode (`python -I -S`). The file imports little and forks only for the
+command, because every trial waits for its guest to start. The guest sees the host's files read-only. Only files in
+/run/lab, the trial's folder, outlive the guest.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ def bbr_inflight_bound(scenario: Scenario) -> Value:
     """BBR has at most twice the path's capacity in flight, plus three bursts of the sender's offload, in segments.
 
     The bound holds for a single flow after its start, in which the gain is 2.89. The flow must know the rate from the
-    last ten round trips, and the idle path's round trip from the last ten seconds. If another flow keeps the queue
+    last ten round trips and the idle path's round trip from the last ten seconds. If another flow keeps the queue
     filled, BBR mistakes the queue for a part of the path.
     """
     flows = [flow.scenario for flow in scenario.flows] or [scenario]

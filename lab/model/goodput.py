@@ -1,4 +1,4 @@
-"""Predict a bulk transfer's goodput as each tool counts it, and the queue space that the transfer needs at the
+"""Predict a bulk transfer's goodput as each tool counts it and the queue space that the transfer needs at the
 bottleneck.
 """
 

@@ -39,7 +39,7 @@ def goodput_line_rate(scenario: Scenario) -> Value:
 
 @law(formula="1 − payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323")
 def header_share(scenario: Scenario) -> Value:
-    """Headers are all parts of a frame except the payload: Ethernet's 38 bytes, and the IP and TCP headers."""
+    """Headers are all parts of a frame except the payload: Ethernet's 38 bytes and the IP and TCP headers."""
     return Value(float(1 - Fraction(mss(scenario), frame(scenario).bytes)), "1")
 
 

@@ -86,7 +86,9 @@ def largest_payload_back(scenario: Scenario) -> Value:
 
 @law(formula="0, as a segment is at most MTU − headers", source=_SENT)
 def no_fragments(scenario: Scenario) -> Value:
-    """There are 0 fragments: an end sends no segment longer than its own path carries, whatever MSS it received."""
+    """There are 0 fragments: an end sends no segment longer than its own path carries, regardless of the MSS that it
+    received.
+    """
     del scenario
     return Value(0, "1")
 

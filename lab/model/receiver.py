@@ -1,7 +1,7 @@
 """Simulate the receiving end of a connection: its unread data, its offered window, and its acknowledgements.
 
 Source: net/ipv4/tcp_input.c, tcp_output.c and tcp.c of Linux 7.2, with the kernel's names. The module covers a path
-without loss, and a process that reads all available data as soon as it wakes. Positions are payload bytes since the
+without loss and a process that reads all available data as soon as it wakes. Positions are payload bytes since the
 start. Times are whole nanoseconds.
 """
 

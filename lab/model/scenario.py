@@ -49,7 +49,7 @@ class KernelTraits:
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """Describes a host at an end of the path, and the host's interface on the path."""
+    """Describes a host at an end of the path and the host's interface on the path."""
 
     node: Node = field(hash=False)
     interface: Interface

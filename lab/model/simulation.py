@@ -30,7 +30,7 @@ PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes: a page, as sendfile() send
 
 @dataclass(slots=True)
 class Burst:
-    """Describes segments of one length that leave at the same time."""
+    """Describes segments of equal length that leave at the same time."""
 
     arrivals: Sequence[int]  # when each arrives
     seq: int  # where the first segment begins

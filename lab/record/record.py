@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 
 class RecordError(LabError):
-    """Raised if a record lacks a part, is damaged, or has a format that this version does not read."""
+    """Raised if a record is incomplete or damaged, or has a format that this version does not read."""
 
 
 class Fault(msgspec.Struct, frozen=True):

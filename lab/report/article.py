@@ -76,7 +76,7 @@ class Article(Claims):
         ecn = Counter(
             host.get(_ECN) for record in self.records for host in record.environment.get("sysctls", {}).values()
         )
-        yield ["ECN", escape(f"tcp_ecn {ecn.most_common(1)[0][0]}" if ecn else "as the kernel has it")]
+        yield ["ECN", escape(f"tcp_ecn {ecn.most_common(1)[0][0]}" if ecn else "the kernel's default")]
         ends = [
             end for claim in self for case in claim.judged.cases for link in case.network.links for end in link.ends
         ]
@@ -94,7 +94,7 @@ class Article(Claims):
         """Return the most frequent value among the cases."""
         values = [case.network.node(case.path[0]).sysctls.get(key) for claim in self for case in claim.judged.cases]
         counted = Counter(value for value in values if value is not None)
-        return str(counted.most_common(1)[0][0]) if counted else "as the kernel has it"
+        return str(counted.most_common(1)[0][0]) if counted else "the kernel's default"
 
     def _data(self) -> str:
         """Return all results as a table for download, with every figure in its base unit."""

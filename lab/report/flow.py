@@ -99,7 +99,7 @@ class DrawnFlow:
         panels = [Panel("goodput, bit/s", (Line("", _BLUE, points=self._goodput()),)), self._bytes()]
         if trips := self._round_trips():
             least = min(trip for _, trip in trips)
-            title = f"round trip, ms; {least:.4g} at least, and what is above is queueing"
+            title = f"round trip, ms; at least {least:.4g}; the rest is queueing"
             panels.append(Panel(title, (Line("", _BLUE, points=trips, shape="dots"),)))
         return [panel for panel in panels if panel.lines]
 
@@ -147,7 +147,7 @@ def whole_bursts(times: Any, total: Any, least: float) -> _Points:
 
     `total` holds the number of bytes that had arrived at each of `times` (s). A burst starts after a silence about as
     long as the longest silence within `least` of the burst. Without silences, each arrival is a burst. The mean over
-    whole bursts is the rate, whatever the period of the bursts. An unfinished burst at the end is ignored.
+    whole bursts is the rate, regardless of the bursts' period. An unfinished burst at the end is ignored.
     """
     if len(times) < 2:
         return []

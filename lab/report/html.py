@@ -85,7 +85,7 @@ def graded(grade: str, terms: str = "") -> str:
 
 
 def witness(result: Result) -> str:
-    """Return a witness's grade, and whether its figure supports the explanation."""
+    """Return a witness's grade and whether its figure supports the explanation."""
     assert result.explains
     fails = {None: "", True: "", False: ", not borne out"}[result.bears_out]
     return f'<span class="verdict explains">explains: {result.explains.grade}{fails}</span>'

@@ -82,7 +82,7 @@ def _predictions(claims: Claims) -> str:
         return "No prediction was tested."
     off, open_ = (sum(each.standing == kind for _, each in found) for kind in ("off", "undecided"))
     said = [f"{off} of them further off than their experiment allows"] if off else []
-    said += [f"{open_} undecided, as chance leaves them" if off else f"{open_} of them undecided"] if open_ else []
+    said += [f"{open_} undecided because of chance" if off else f"{open_} of them undecided"] if open_ else []
     allowed = ", ".join(said) or "all as accurate as declared"
     of = next(claim for claim, each in found if each is result)
     kinds = [each.prediction.kind for _, each in found if each.prediction]

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from lab.errors import InputError, MachineError
+from lab.record.record import Record
 from lab.record.store import Store
 from lab.report import notebooks, page, trials
+from lab.report.colophon import colophon
 from lab.report.evidence import source_file
 from lab.report.told import Compared
 from lab.spec import shipped
@@ -77,7 +79,9 @@ def build(
             executed = notebooks.execute([found[name] for name in names], results, say, articles=articles)
             around = {name: page.title_of(notebook, name) for name, notebook in zip(names, executed, strict=True)}
             for name, notebook in zip(names, executed, strict=True):
-                _write(notebook, name, around, Path(fresh), sections if name == notebooks.INDEX else "")
+                last = name == notebooks.INDEX  # it describes the trials that the other pages link to
+                below = sections + colophon(_records(Path(fresh), Store(results))) if last else ""
+                _write(notebook, name, around, Path(fresh), below)
                 if name not in bare:
                     _copy(found[name], Path(fresh) / "notebooks" / f"{name}.ipynb")
             _add_evidence(Path(fresh), Store(results), say)
@@ -138,19 +142,27 @@ def _write(notebook: Any, name: str, around: dict[str, str], folder: Path, secti
 
 def _add_evidence(folder: Path, store: Store, say: Callable[[str], None]) -> None:
     """Write the trials and copy the experiments that the pages link to."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))]
-    claims = _linked(texts, re.compile(re.escape(source_file("\0")).replace("\0", r"([\w.-]+/[\w.-]+)")))
+    claims = _linked(_texts(folder), re.compile(re.escape(source_file("\0")).replace("\0", r"([\w.-]+/[\w.-]+)")))
     for claim in claims:
         for root in shipped.places():
             path = root / "experiments" / f"{claim}.py"
             if path.is_file():
                 _copy(path, folder / source_file(claim))
                 break
-    addresses = _linked(texts, re.compile(r"trials/([0-9a-f]{64})/"))
-    records = [record for record in map(store.get, addresses) if record]
+    records = _records(folder, store)
     if records:
         say(f"writing {len(records)} trials")
         trials.write(records, folder)
+
+
+def _texts(folder: Path) -> list[str]:
+    return [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))]
+
+
+def _records(folder: Path, store: Store) -> list[Record]:
+    """Return the records that the pages in `folder` link to."""
+    addresses = _linked(_texts(folder), re.compile(r"trials/([0-9a-f]{64})/"))
+    return [record for record in map(store.get, addresses) if record]
 
 
 def _linked(texts: Iterable[str], address: re.Pattern[str]) -> list[str]:

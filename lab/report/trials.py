@@ -103,16 +103,16 @@ def _capture(record: Record, name: str, place: Path) -> Iterator[str]:
     copied = (place / copy_of(name)).stat().st_size
     yield (
         f'<p><a href="{escape(copy_of(name))}">Open in Wireshark</a> ({packets}, {_HEADERS} bytes of each at most; '
-        f"{copied / 1000:,.0f} kB). {again(record.trial.claim)} makes all of it: "
+        f"{copied / 1000:,.0f} kB). {again(record.trial.claim)} writes the whole capture: "
         f"{record.outputs[name].bytes / 1e6:.3g} MB.</p>"
     )
     if flow is None:
         return
-    said = "Time-sequence graph: bars are segments as they pass, bytes upwards."
+    said = "Time-sequence graph. Each bar is a segment, with its bytes on the vertical axis."
     yield f"<figure>{flow.sequence()}<figcaption>{said}</figcaption></figure>"
     if flow.is_bulk:
-        sampled = "" if flow.samples else " The congestion window was not sampled here."
-        yield f"<figure>{flow.bounds()}<figcaption>What bounds the flow, over time.{sampled}</figcaption></figure>"
+        sampled = "" if flow.samples else " The congestion window was not sampled."
+        yield f"<figure>{flow.bounds()}<figcaption>The limits of the flow over time.{sampled}</figcaption></figure>"
 
 
 def _inputs(record: Record) -> Iterator[str]:
@@ -127,12 +127,12 @@ def _inputs(record: Record) -> Iterator[str]:
         ["Traffic", _said(trial.workload)],
         *(["Probe", _said(probe)] for probe in trial.probes),
         *(["Middlebox", _said(box)] for box in trial.middleboxes),
-        ["Experiment", f"<code>{trial.source_sha256}</code> (SHA-256 of what its file means)"],
+        ["Experiment", f"<code>{trial.source_sha256}</code> (SHA-256 of its code and patches)"],
     ]
-    yield html.table(["Part", "What the trial is made of"], rows, "bed")
+    yield html.table(["Part", "Value"], rows, "bed")
     network = record.network
     yield html.scrolled(diagram(network, network["nodes"][0]["name"]), "Topology")
-    yield "<p>A network like it, made by hand:</p>"
+    yield "<p>Commands that make a similar network by hand:</p>"
     try:
         wires = record.json(outputs.QDISCS_BEFORE)
     except LabError:
@@ -142,12 +142,12 @@ def _inputs(record: Record) -> Iterator[str]:
 
 
 def _environment(record: Record) -> Iterator[str]:
-    yield html.heading("environment", "Environment, as it was read back")
+    yield html.heading("environment", "Environment, read back from the guest")
     found = record.environment
     rows = [["Kernel", escape(str(found.get("kernel", wording.DASH)))]]
     rows += [["Spun", _said(spin)] for spin in found.get("spins", ())]
     rows += [["Run", escape(record.started[:10] or wording.DASH) + _performed_for(record)]]
-    yield html.table(["Part", "What the guest was"], rows, "bed")
+    yield html.table(["Part", "Value"], rows, "bed")
     settings = found.get("sysctls", {})
     names = sorted({name for host in settings.values() for name in host})
     if names:

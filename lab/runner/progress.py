@@ -29,7 +29,7 @@ def name(trial: Trial) -> str:
 
 
 class Display(Progress, Protocol):
-    """Shows the trials, and the messages of the executors that run them."""
+    """Shows the trials and the messages of the executors that run them."""
 
     def remark(self, text: str) -> None:
         """Show a sentence about the run, such as the loss of a worker."""
@@ -71,7 +71,7 @@ class ProgressLines:
 
 
 class Bars:
-    """Shows a bar for all trials, and a spinner for each running trial."""
+    """Shows a bar for all trials and a spinner for each running trial."""
 
     def __init__(self, total: int) -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -52,7 +52,7 @@ class Arm(Changes):
     name: str
     # the claim's figure, or one figure for each value of the sweep for which the article has one
     claimed: Claimed | Mapping[Figure, Claimed] | None = None
-    # the cause that the arm is a witness for; such an arm does not count for the verdict
+    # the cause that the arm shows as a witness; such an arm does not count for the verdict
     explains: Cause | None = None
     workload: Workload | None = None
     probes: tuple[Probe, ...] | None = None
@@ -61,14 +61,14 @@ class Arm(Changes):
     prediction: Predictor | None = None  # a `Prediction`, or a function that declares no kind
     tolerance: Tolerance | None = None
     accuracy: Tolerance | None = None
-    # the arm to whose figures, at the same point, this arm's figures are ratios
+    # the arm whose figures, at the same point, divide this arm's figures
     relative_to: str = ""
     kernel: Variant | None = None
     clock: Clock | None = None
     samples: Samples | None = None
     # what is cut from the start of a run, for a figure that is a long-run mean over time
     steady: Steady | None = None
-    # what each seed draws of the network
+    # the properties of the network that each seed draws
     drawn: Drawn | None = None
     # why fewer than ten samples are enough although wires lose, delay, reorder or duplicate frames by chance
     few_samples: str = ""
@@ -147,7 +147,7 @@ class Trials(Changes):
     arms: tuple[Arm, ...]
     sweep: Sweep | None = None
     kernel: Variant | None = None
-    # the programs of its guests, except in runs with the host's own; `programs` has more applications
+    # the programs in its guests, except in runs with the host's programs; `programs` has more applications
     userland: Programs = "guest"
     clock: Clock = "virtual"
     # how often a trial runs: in virtual time with a different seed each time, in real time as a plain repeat
@@ -155,7 +155,7 @@ class Trials(Changes):
     few_samples: str = ""
     # what is cut from the start of a run, for a figure that is a long-run mean over time
     steady: Steady | None = None
-    # what each seed draws of the network, so that no figure depends on one phase of its flows
+    # the properties of the network that each seed draws, so that no figure depends on one phase of the flows
     drawn: Drawn | None = None
     # from sender to receiver: the path that the prediction is about
     path: tuple[str, str] = ("sender", "receiver")

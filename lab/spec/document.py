@@ -22,7 +22,7 @@ REPEATED = 10_000
 
 @dataclass(frozen=True)
 class Document:
-    """Holds the mapping from a file, and the line number of each key and element."""
+    """Holds the mapping from a file and the line number of each key and element."""
 
     path: Path
     data: Mapping[str, Any]

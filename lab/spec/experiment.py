@@ -83,7 +83,7 @@ class Experiment(Trials):
     # how far the prediction may be from the measurement in virtual time; None: exact if the tolerance is exact, else
     # within 0.5 %
     accuracy: Tolerance | None = None
-    # the parts of the sentence that no trial can test as they stand
+    # the parts of the sentence that no trial can test as stated
     untestable: tuple[Untestable, ...] = ()
     # the cause that no arm explains yet, and why it is open
     unexplained: str = ""
@@ -127,7 +127,7 @@ class Experiment(Trials):
             raise ValueError("expect='not testable as stated' needs untestable=... and no arm that counts")
 
     def figures(self, arm: Arm) -> Iterator[FigureSpec]:
-        """Yield the figure that an arm gives. Default for its bounds: those of the experiment."""
+        """Yield the figure that an arm gives. Default for its bounds: the experiment's bounds."""
         tolerance = arm.tolerance or self.tolerance
         accuracy = arm.accuracy or self.accuracy or accuracy_for(tolerance)
         yield FigureSpec("", arm.metric or self.metric, arm.prediction or self.prediction, tolerance, accuracy)

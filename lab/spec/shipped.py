@@ -45,7 +45,7 @@ def _owner(path: Path) -> int | None:
 
 
 def roots() -> tuple[Path, ...]:
-    """Return the project's folder, and the folder of the shipped files."""
+    """Return the project's folder and the folder of the shipped files."""
     return tuple(dict.fromkeys((project(), folder())))
 
 

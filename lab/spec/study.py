@@ -18,17 +18,17 @@ _CLAIM = ("claimed", "explains", "tolerance", "metric", "prediction")  # fields 
 class Study(Trials):
     """Declares trials and the figures to measure. No claim is judged. Every arm gives every figure at every point.
 
-    `metrics` is one metric, or several by the names of their figures. `predictions` has the same form, and may leave
-    figures out. Raises ValueError for the mistakes that `Trials` names, for an arm or a point with a field that belongs
-    to a claim, and for a prediction of an unknown figure.
+    `metrics` is one metric, or a dict of metrics with the names of their figures as keys. `predictions` has the same
+    form, and may leave figures out. Raises ValueError for the mistakes that `Trials` refuses, for an arm or a point
+    with a field that belongs to a claim, and for a prediction of an unknown figure.
     """
 
     judges: ClassVar[bool] = False
     metrics: Metric | Mapping[str, Metric]
     predictions: Predictor | Mapping[str, Predictor] | None = None
-    # how far predictions may be from the measurements; None: the error is shown, and not judged
+    # how far predictions may be from the measurements; None: the error is shown but not judged
     accuracy: Tolerance | None = None
-    # what a study is to a reader of claims
+    # the values that a reader of claims sees
     expect: ClassVar[Literal["measured"]] = "measured"
     untestable: ClassVar[tuple[Untestable, ...]] = ()
     unexplained: ClassVar[str] = ""

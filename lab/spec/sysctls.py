@@ -1,4 +1,4 @@
-"""Check the names of sysctls against those of the default kernel, which `make sysctls` stores in sysctls.txt."""
+"""Check sysctl names against the default kernel's list, which `make sysctls` stores in sysctls.txt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from lab.spec.errors import instead, suggestion
 
 LIST = Path(__file__).with_name("sysctls.txt")
-_ALWAYS = ("all", "default", "lo")  # what each namespace has in place of an interface
+_ALWAYS = ("all", "default", "lo")  # the names that each namespace has in place of an interface
 _OF_INTERFACE = re.compile(r"(net\.ipv[46]\.(?:conf|neigh)\.)([^.]+)(\..+)")
 
 
@@ -21,7 +21,7 @@ def known() -> frozenset[str]:
 
 
 def mistakes(names: Iterable[str], interfaces: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each name that the default kernel does not have, with a message. `interfaces` are those of the network."""
+    """Yield each name that the default kernel does not have, with a message, for a network with these `interfaces`."""
     there = list(dict.fromkeys([*_ALWAYS, *interfaces]))
     for name in names:
         match = _OF_INTERFACE.fullmatch(name)

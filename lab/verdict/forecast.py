@@ -1,4 +1,4 @@
-"""Compute a case's prediction, and the prediction of the law for the same figure."""
+"""Compute a case's prediction and the prediction of the law for the same figure."""
 
 from __future__ import annotations
 

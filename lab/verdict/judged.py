@@ -152,7 +152,7 @@ def judge_stored(
     kernel: str | None = None,
     clock: str | None = None,
 ) -> tuple[JudgedClaim, ...]:
-    """Judge claims with those records that belong to the current experiments.
+    """Judge claims from the records that belong to the current experiments.
 
     The records come from a run for `kernel` (name, version or id) on `clock`, including trials on variants of the
     kernel. Defaults: the newest of several kernels, the lowest of several seeds (1 is the first), and the last of

@@ -1,4 +1,4 @@
-"""Decide which repeats of a trial are valid, and how many are enough. Verdicts and comparisons share these rules."""
+"""Decide which repeats of a trial are valid and how many are enough. Verdicts and comparisons share these rules."""
 
 from __future__ import annotations
 

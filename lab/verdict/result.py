@@ -180,7 +180,7 @@ class ClaimResult:
 
     @property
     def predictions(self) -> tuple[Prediction, ...]:
-        """The predictions of the claim's figures, and their laws."""
+        """The predictions of the claim's figures and their laws."""
         asked = dict.fromkeys(result.prediction for result in self.results if result.prediction)
         return tuple(dict.fromkeys(each for asked in asked for each in (asked, asked.law) if each))
 

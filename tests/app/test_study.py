@@ -54,6 +54,7 @@ def test_a_study_runs_and_shows_its_figures(type_in: Type, tmp_path: Path) -> No
     assert len({trial for each in claim["results"] for trial in each["trials"]}) == 4
 
     shown = type_in("lab show mine/ten")
+    assert "Why" not in shown.stdout
     assert "header" in shown.stdout
     assert "measured" in shown.stdout
 

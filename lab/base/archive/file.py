@@ -1,9 +1,9 @@
 """Pack a folder into one file and unpack it again: a tar with zstd compression that begins with its own SHA-256.
 
 The digest is in a skippable frame, which zstd readers ignore, so `tar --zstd -xf` can also unpack the file. The tar of
-a folder is the same on every machine, without owners. The compressed form depends on the zstd version. Of most folders,
-an archive stores only the files: their contents, and whether they are executable. Of a sealed folder (a userland), it
-stores every folder, link, permission and date.
+a folder is the same on every machine, without owners. The compressed form depends on the zstd version. For most
+folders, an archive stores only the files: their contents, and whether they are executable. Of a sealed folder (a
+userland), it stores every folder, link, permission and date.
 """
 
 from __future__ import annotations

@@ -51,7 +51,7 @@ def list_all(
 ) -> None:
     """List articles, topologies and kernels, or the claims that match a word.
 
-    A file with a mistake does not hide the others: its message follows the list, and the exit code is 2.
+    If a file has a mistake, the list still shows the others. The message follows the list, and the exit code is 2.
     """
     from lab.cli import listing
 
@@ -72,7 +72,7 @@ def schema(
         typer.Argument(metavar="topology | run", help="topology: topology files. run: the options of a run."),
     ] = "topology",
 ) -> None:
-    """Print the JSON schema of topology files, for use in editors, or of the options of a run, for use in programs."""
+    """Print the JSON schema of topology files (for editors) or of a run's options (for programs)."""
     from lab.app import options
     from lab.spec.schema import json_schema
 

@@ -22,7 +22,7 @@ from lab.verdict.judged import JudgedClaim
 
 @dataclass(frozen=True)
 class TestedCommit:
-    """Holds a commit, and the outcome of the claim on it."""
+    """Holds a commit and the outcome of the claim on it."""
 
     commit: Commit
     outcome: Outcome
@@ -31,7 +31,7 @@ class TestedCommit:
 
 @dataclass(frozen=True)
 class Bisection:
-    """Holds the candidates for the first bad commit, and the results of the search."""
+    """Holds the candidates for the first bad commit and the results of the search."""
 
     claim: str
     found: tuple[Commit, ...]  # the newest first; several if some commits could not be tested
@@ -55,7 +55,7 @@ class Bisection:
 
 @dataclass(frozen=True)
 class Search:
-    """Holds the claim to run on every commit (in virtual time), and the progress display."""
+    """Holds the claim to run on every commit (in virtual time) and the progress display."""
 
     declared: LoadedExperiment
     options: RunOptions

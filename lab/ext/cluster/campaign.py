@@ -130,7 +130,7 @@ class ShardRun:
 
 
 def campaign(asked: Sequence[Asked], results: Path, jobs: int | None = None) -> Campaign:
-    """Return the missing trials of the store at `results`, and the needs of `jobs` parallel trials.
+    """Return the missing trials of the store at `results` and the needs of `jobs` parallel trials.
 
     Raises SpecError and MachineError.
     """

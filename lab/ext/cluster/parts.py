@@ -29,7 +29,7 @@ _LIKELY = 16  # digits of a kernel's hash that name its folder
 
 
 class Part(NamedTuple):
-    """Identifies a kernel or a userland, and its required bytes."""
+    """Identifies a kernel or a userland and its required bytes."""
 
     kind: str
     id: str

@@ -1,4 +1,4 @@
-"""Show what changed between the records of two kernels: `lab compare`, `lab regress`, and claims over kernels."""
+"""Show the changes between kernels: `lab compare`, `lab regress`, and the history of claims across kernels."""
 
 from lab.app.extension import Extension
 

@@ -29,7 +29,7 @@ class PacketChange:
 def captured(base: Record, new: Record) -> PacketChange:
     """Compare the packets in two records of one trial. If several captures differ, report the first by name.
 
-    In real time, no two runs have the same packets, so packets are no evidence about a kernel. The same applies to a
+    In real time, no two runs have the same packets, so packets are not evidence about a kernel. The same applies to a
     capture without TCP that differs in bytes, and to a capture that only one side has. Raises RecordError and
     CaptureError.
     """

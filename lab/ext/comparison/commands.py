@@ -44,7 +44,7 @@ def compare(
 ) -> None:
     """Compare two stores, claim by claim and packet by packet.
 
-    Trials of scripts and test suites are compared by what they printed, by their packets, and by their files.
+    For scripts and test suites, the command compares the output, the packets and the files.
     """
     from lab.ext.comparison import api
     from lab.report.told import Compared
@@ -63,7 +63,7 @@ def regress(
     kernel: Annotated[
         list[str] | None,
         typer.Option(
-            help="A kernel name, version or id. Give the option twice: first the base kernel, then the new kernel.",
+            help="A kernel name, version or id. Give this option twice, first for the base kernel.",
             autocompletion=completion.kernels,
         ),
     ] = None,

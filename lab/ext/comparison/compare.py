@@ -114,7 +114,7 @@ class CaseChange:
     def is_disturbed(self) -> bool:
         """Return whether the machine was too slow on either side.
 
-        Such a real-time result is no evidence about a kernel.
+        Such a real-time result is not evidence about a kernel.
         """
         verdicts = [result.verdict for result in (self.base, self.new)]
         return self.real_time and any(verdict and verdict.kind == "invalid" for verdict in verdicts)

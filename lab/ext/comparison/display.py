@@ -38,7 +38,7 @@ _COLOURS: dict[Change, str] = {
 
 @dataclass(frozen=True)
 class Answer:
-    """Shows the changes, claim by claim, and then those of trials that belong to no claim."""
+    """Shows the changes claim by claim, and then the changes of trials that belong to no claim."""
 
     changes: tuple[ClaimChange, ...]
     others: tuple[RecordChange, ...] = ()
@@ -71,8 +71,8 @@ class Answer:
         return Group(*blocks, *parted, *map(other, self.others), *ending)
 
     def cases(self) -> tuple[Case, ...]:
-        """Return a test case per claim or other trial: failed if a figure, a verdict or what was printed changed,
-        skipped if it is undecided.
+        """Return a test case per claim or other trial: failed if a figure, a verdict or printed output changed, skipped
+        if the comparison is undecided.
         """
         return (*map(_tested, self.changes), *map(_tried, self.others))
 
@@ -98,7 +98,7 @@ def _tried(change: RecordChange) -> Case:
 
 
 def other(change: RecordChange) -> RenderableType:
-    """Return the change of a trial that belongs to no claim: what it printed, its first packet, and its files."""
+    """Return the change of a trial that belongs to no claim: output, first differing packet, and files."""
     colour = {"output changed": "red", "packets differ": "blue", "files differ": "yellow", "identical": "dim"}
     kernels = " → ".join(dict.fromkeys(change.kernels))
     title = Text.assemble((change.name, "bold"), "  ", (change.change, colour[change.change]), f"  {kernels}")

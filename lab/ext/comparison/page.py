@@ -33,7 +33,7 @@ class Changes:
         for each in self:
             if each.claim == claim:
                 return each
-        raise InputError(f"{claim} was not run on both kernels, or not asked for")
+        raise InputError(f"{claim} did not run on both kernels, or was not requested")
 
     def section(self, *claims: str) -> Html:
         """Return these claims, case by case, with the first packets that differ, or a remark for a missing claim."""
@@ -139,4 +139,4 @@ def parting(case: CaseChange) -> str:
 
 
 def _missing(claim: str) -> str:
-    return f"<p>{html.code(claim)} was not run on both kernels, or not asked for.</p>"
+    return f"<p>{html.code(claim)} did not run on both kernels, or was not requested.</p>"

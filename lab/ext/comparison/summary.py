@@ -22,7 +22,7 @@ class Tests:
         if not self.tested + self.too_few:
             return ""
         said = f"{self.tested} figure{'' if self.tested == 1 else 's'} tested, corrected for one another (Holm)"
-        return said + (f"; {self.too_few} of too few repeats to test" if self.too_few else "")
+        return said + (f"; too few repeats for {self.too_few} of them" if self.too_few else "")
 
     def plain(self) -> dict[str, Any]:
         """Return this as plain data for JSON."""

@@ -1,4 +1,4 @@
-"""Compare the records of two stores that belong to no experiment, such as those of scripts and of test suites."""
+"""Compare the records in two stores that belong to no experiment, such as records of scripts and test suites."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lab.record.identity import ByteDifference, byte_differences
 from lab.record.record import Record, RecordError
 
 SAID = f"{outputs.PROGRAM}.out"
-MOST_LINES = 1000  # of each side's output that are compared
+MOST_LINES = 1000  # of each side's output that the lab compares
 SHOWN_LINES = 20  # that differ
 
 
@@ -44,7 +44,7 @@ class RecordChange:
 
     @property
     def has_changed(self) -> bool:
-        """Return whether the program printed something else."""
+        """Return whether the program's output changed."""
         return self.change == "output changed"
 
     def plain(self) -> dict[str, Any]:
@@ -63,7 +63,7 @@ class RecordChange:
 
 
 def unclaimed(records: Iterable[Record], claims: Collection[str]) -> Iterator[Record]:
-    """Yield the readable records whose claim is none of `claims`."""
+    """Yield the readable records whose claim is not in `claims`."""
     for record in records:
         try:
             if record.trial.claim not in claims:
@@ -73,7 +73,7 @@ def unclaimed(records: Iterable[Record], claims: Collection[str]) -> Iterator[Re
 
 
 def compare(base: Iterable[Record], new: Iterable[Record]) -> tuple[RecordChange, ...]:
-    """Return the change of each trial that both sides ran, whatever their kernels, userlands and tools.
+    """Return the change of each trial that both sides ran, regardless of their kernels, userlands and tools.
 
     Raises RecordError for an unreadable output.
     """

@@ -47,10 +47,10 @@ def _tested(shift: Shift, what: str) -> str:
 
 def _missing(shift: Shift) -> str:
     if not shift.is_testable:
-        return f"whatever they are p cannot be below {shift.test.least:.2g}"
+        return f"because p cannot be below {shift.test.least:.2g} with so few figures"
     if shift.detectable is None:
-        return "a figure is 0, so there is no ratio whose interval would show that nothing changed"
-    return f"only a change of some {100 * shift.detectable:.2g} % would show"
+        return "because a figure is 0, so no ratio has an interval that would show that nothing changed"
+    return f"because only a change of about {100 * shift.detectable:.2g} % would show"
 
 
 def _left_out(*sides: Result) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""Write trials and verdicts for other programs: qvis, Perfetto, Wireshark, data frames and KCIDB: `lab export`."""
+"""Write trials and verdicts for other programs (qvis, Perfetto, Wireshark, data frames, KCIDB): `lab export`."""
 
 from lab.app.extension import Extension
 

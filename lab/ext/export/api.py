@@ -52,7 +52,7 @@ def export_perfetto(
 
 
 def export_wireshark(folder: Path | str) -> Path:
-    """Write the lab's profile into a folder of Wireshark's settings, and return the profile's folder.
+    """Write the lab's profile into a Wireshark configuration folder, and return the profile's folder.
 
     Raises MachineError if the folder cannot be written.
     """
@@ -64,8 +64,8 @@ def export_wireshark(folder: Path | str) -> Path:
 def export_table(*claims: str | Path, out: Path | str, kernel: str | None = None, results: Folder = None) -> int:
     """Write a table of claims (default: all) with a row for each seed, and return the number of rows.
 
-    The suffix of `out` decides the format: .csv, .parquet or .arrow. Raises InputError for another suffix, MachineError
-    if the file cannot be written or pyarrow is missing, and the errors of `load`.
+    The suffix of `out` decides the format: .csv, .parquet or .arrow. Raises InputError for a different suffix,
+    MachineError if the file cannot be written or pyarrow is missing, and the errors of `load`.
     """
     from lab.app.stored import load
     from lab.ext.export.files import whole
@@ -84,8 +84,8 @@ def export_kcidb(
     """Write the verdicts on claims (default: all) for KCIDB, and return the number of tests.
 
     `kernel` is one kernel (default: each kernel in the store). `origin` is the name of the CI system at KCIDB. Raises
-    InputError if no claim has a record or `origin` has other characters than a-z, 0-9 and _, MachineError if the file
-    cannot be written, and the errors of `load`.
+    InputError if no claim has a record, or if `origin` contains characters other than a-z, 0-9 and _, MachineError if
+    the file cannot be written, and the errors of `load`.
     """
     import msgspec
 

@@ -1,4 +1,4 @@
-"""Find the trial that a user names: by a claim and an arm, or by its address."""
+"""Find the trial that a user names, by a claim and an arm or by its address."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def trial(name: str, arm: str | None, point: str | None, seed: int | None, resul
     """Return the record of a trial. Default: the first arm, point and seed that have a record.
 
     `name` is a claim, or the first eight or more digits of a trial's address. Raises InputError if there is no such
-    trial, or several trials begin with these digits, and the errors of `lab.load`.
+    trial, or if several addresses begin with these digits, and the errors of `lab.load`.
     """
     if _ADDRESS.fullmatch(name):
         if arm or point or seed is not None:
@@ -45,19 +45,19 @@ def trial(name: str, arm: str | None, point: str | None, seed: int | None, resul
 def _at(digits: str, store: Path) -> Record:
     found = [path for path in entries(store / digits[:2]) if path.name.startswith(digits)]
     if len(found) != 1:
-        raise InputError(f"{'several trials begin' if found else 'no trial begins'} with {digits} in {store}")
+        raise InputError(f"{'several addresses begin' if found else 'no address begins'} with {digits} in {store}")
     return Record(found[0])
 
 
 def name_of(record: Record) -> str:
-    """Return a name for a trial's file: claim, arm, point and seed, without characters that a shell changes."""
+    """Return a name for a trial's file: claim, arm, point and seed, without characters that are special in a shell."""
     trial = record.trial
     words = (trial.claim.rpartition("/")[2], trial.arm, trial.point, f"seed-{trial.seed}")
     return ".".join(re.sub(r"[^A-Za-z0-9_-]+", "-", word).strip("-") for word in words if word)
 
 
 def kernels(results: Folder) -> list[str]:
-    """Return the names of the kernels that the store's runs were for, the oldest first."""
+    """Return the names of the kernels in the store's records, the oldest first."""
     found: dict[str, tuple[int, ...]] = {}
     for record in store_of(results):
         with suppress(RecordError):  # the judge leaves it out, too

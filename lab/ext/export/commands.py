@@ -23,8 +23,8 @@ def export(
         list[str] | None,
         typer.Argument(
             metavar="TRIAL | CLAIM | ARTICLE",
-            help="For --qlog and --perfetto, a claim or the first digits of a trial's address. For --table and "
-            "--kcidb, claims, articles, experiment files or packs. Default: all claims of the project.",
+            help="With --qlog and --perfetto, a claim or the first digits of a trial's address. With --table and "
+            "--kcidb, claims, articles, experiment files or packs. Default: all claims in the project.",
             autocompletion=completion.claims,
         ),
     ] = None,
@@ -35,7 +35,7 @@ def export(
     wireshark: Annotated[
         Path | None,
         typer.Option(
-            help="Write the profile 'replab' into this folder of Wireshark's settings, such as ~/.config/wireshark.",
+            help="Write the profile 'replab' into this Wireshark configuration folder, such as ~/.config/wireshark.",
             metavar="DIR",
         ),
     ] = None,
@@ -71,7 +71,7 @@ def export(
     ] = None,
     origin: Annotated[
         str | None,
-        typer.Option(help="With --kcidb, the name of your CI system there. Default: replab.", metavar="NAME"),
+        typer.Option(help="With --kcidb, the name of your CI system at KCIDB. Default: replab.", metavar="NAME"),
     ] = None,
     results: Results = None,
     as_json: Json = False,

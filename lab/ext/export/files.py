@@ -1,4 +1,4 @@
-"""Write a file as a whole or not at all."""
+"""Write a file completely or not at all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,10 @@ from lab.errors import MachineError
 
 @contextmanager
 def whole(target: Path) -> Iterator[Path]:
-    """Yield the path of a file to write, which replaces `target` afterwards. After an error, no file is left.
+    """Yield the path of a temporary file, which replaces `target` afterwards.
 
-    A device or a pipe is not replaced: its own path is yielded. Raises MachineError if the file cannot be written.
+    After an error, the temporary file is removed. A device or a pipe is not replaced. Instead, the function yields its
+    own path. Raises MachineError if the file cannot be written.
     """
     if target.exists() and not (target.is_file() or target.is_dir()):
         yield target

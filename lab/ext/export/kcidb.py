@@ -1,4 +1,4 @@
-"""Write verdicts as a report for KCIDB, the Linux kernel's database of CI results: its JSON schema v5.3.
+"""Write verdicts as a report for KCIDB, the Linux kernel's database of CI results, in its JSON schema v5.3.
 
 The schema is in the package kcidb-io (`kcidb_io.schema`), which a test uses. A kernel is a checkout with one build. A
 claim is a test of a build, and each of its cases is a test below the claim, with its figure.
@@ -31,10 +31,10 @@ def report(claims: Sequence[Claim], origin: str = ORIGIN) -> _Object:
     """Return the report on judged claims, on one or more kernels.
 
     A claim's status is PASS or FAIL, as in the lab's other reports for CI: a claim fails if its verdict is not the
-    expected one, or a model misses its accuracy. It is ERROR for an invalid claim, and DONE for a study and for a
-    claim that is undecided in real time. A case has the status DONE and its measured figure. There are no times, so the
-    same records give the same bytes. Raises InputError if `origin` has other characters than a-z, 0-9 and _, or no
-    claim has run.
+    expected one, or a model misses its accuracy. It is ERROR for an invalid claim, and DONE for a study and for a claim
+    that is undecided in real time. A case has the status DONE and its measured figure. The report contains no times, so
+    the same records give the same bytes. Raises InputError if `origin` contains characters other than a-z, 0-9 and _,
+    or if no claim has run.
     """
     if not re.fullmatch("[a-z0-9_]+", origin):
         raise InputError(f"--origin {origin}: KCIDB allows only the characters a-z, 0-9 and _")
@@ -119,7 +119,7 @@ def _figure(result: Result, path: str, common: _Object, kernel: Mapping[str, Any
 
 
 def _path(*names: str) -> str:
-    """Return KCIDB's path of a test: words with dots between them."""
+    """Return a test's path at KCIDB, which consists of words with dots between them."""
     return ".".join(("replab", *map(_word, names)))
 
 
@@ -128,7 +128,7 @@ def _word(name: str) -> str:
 
 
 def _source(kernel: Mapping[str, Any]) -> str:
-    """Return a name of the kernel's source: the version, and a hash of the patches' names."""
+    """Return a name for the kernel's source: the version, and a hash of the patches' names."""
     patches = [str(each) for each in kernel.get("patches", ())]
     return f"{kernel['version']}" + (f"+{_hash(*patches)[:12]}" if patches else "")
 

@@ -1,4 +1,4 @@
-"""Read outputs that are JSON with the types that they should have, because a record may come from anyone."""
+"""Read JSON outputs and check their types, because a record may come from a stranger."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ _T = TypeVar("_T")
 
 
 def typed(record: Record, name: str, kind: type[_T]) -> _T | None:
-    """Return the output `name` as this type, or None if there is no such output. Raises RecordError for other types."""
+    """Return the output `name` as this type, or None if there is no such output. Raises RecordError for a different
+    type.
+    """
     if name not in record.outputs:
         return None
     try:

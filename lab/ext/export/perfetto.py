@@ -34,9 +34,9 @@ _UNKNOWN = (1 << 31) - 1  # the kernel's ssthresh before the first loss
 def write(record: Record, file: BinaryIO) -> int:
     """Write the trace, and return its number of events.
 
-    Each node is a process: its connections have tracks for the segments that it sent and received, and counters for the
-    bytes in flight and for what tcp_info has. Each link's queue is a process, too. Raises InputError if the record has
-    none of this, and the errors of damaged files.
+    Each node is a process. Its connections have tracks for the segments that it sent and received, and counters for the
+    bytes in flight and for the values of tcp_info. Each link's queue is a process, too. Raises InputError if the record
+    has none of these, and the errors of damaged files.
     """
     trace = _Trace(file)
     nodes = {each["name"]: _Group(trace, each["name"]) for each in record.network["nodes"]}
@@ -59,7 +59,7 @@ def write(record: Record, file: BinaryIO) -> int:
 
 
 class _QueueSample(msgspec.Struct):
-    """One moment of what the probe `QueueState` wrote."""
+    """One sample of the probe `QueueState`."""
 
     ns: Number
     backlog: Number
@@ -89,20 +89,20 @@ class _Trace:
         self.packet(number(8, time_ns), data(11, b"".join((number(9, kind), number(11, track), *fields))))
 
     def count(self, time_ns: int, track: int, value: int) -> None:
-        """Write a counter's value from this time on."""
+        """Write the value that a counter has from this time on."""
         self.event(time_ns, _COUNTER, track, number(30, value))
 
 
 @dataclass
 class _Group:
-    """A process of the trace, which is described as soon as it has a track."""
+    """A process in the trace. Its description is written before its first track."""
 
     trace: _Trace
     name: str
     number: int = field(default=0, init=False)
 
     def track(self, name: str, parent: int = 0) -> int:
-        """Describe a track of this process, or below another track, and return its number."""
+        """Describe a track of this process, or a track below another one, and return its number."""
         return self.trace.track(data(2, name), number(5, parent or self._own()))
 
     def counter(self, name: str, parent: int = 0, unit: int = _BYTES, unit_name: str = "") -> int:
@@ -146,7 +146,7 @@ def _show_connection(group: _Group, each: TracedConnection) -> None:
 
 
 def _word(segment: TracedSegment) -> str:
-    """Return what the segment is: SYN, FIN, RST, retransmission, data or ACK."""
+    """Return the kind of the segment: SYN, FIN, RST, retransmission, data or ACK."""
     flags = [word for flag, word in _FLAGS if segment.flags & flag]
     if flags:
         return "+".join(flags)

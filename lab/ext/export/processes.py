@@ -1,4 +1,4 @@
-"""List when the programs of a trial's workload ran, as far as the record has their times."""
+"""List the programs of a trial's workload whose times are in the record, with these times."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Ran(msgspec.Struct):
 def spans(record: Record) -> Iterator[Span]:
     """Yield the programs of the workload, in the order of its flows.
 
-    Only the lab's own transfer and netcat have such times. Other tools record no time of the trial's clock.
+    Only the lab's own transfer and netcat have such times. Other tools do not record the trial's clock.
     """
     workload = record.trial.workload
     flows: list[dict[str, Any]] = workload.get("flows", [{"name": "", "workload": workload}])

@@ -1,7 +1,7 @@
 """Encode messages of protocol buffers: a field's number and type, then its value.
 
-Source: https://protobuf.dev/programming-guides/encoding. Google's own library is an extra of tests, which read what
-this module writes; users need no library for three types of fields.
+Source: https://protobuf.dev/programming-guides/encoding. Google's own library is a dependency of the tests only. The
+tests use it to read this module's output. Users do not need a library for three types of fields.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Write the TCP connections of a trial as qlog, which qvis opens.
 
-qlog is a log format of the IETF. The file follows draft-ietf-quic-qlog-main-schema-05, the last version whose files
-call themselves "0.3", because qvis reads no later version. There are no qlog events for TCP, so a segment is a packet
-of QUIC's events (draft-ietf-quic-qlog-quic-events-04), as in qvis's own conversion of TCP captures: the byte stream is
-stream 0, an ACK acknowledges packet numbers, and the receive window is a MAX_DATA.
+qlog is an IETF log format. The file follows draft-ietf-quic-qlog-main-schema-05, the last draft with the version "0.3",
+because qvis reads no later version. There are no qlog events for TCP. So a segment is a packet in QUIC's events
+(draft-ietf-quic-qlog-quic-events-04), as when qvis converts TCP captures. The byte stream is stream 0, an ACK
+acknowledges packet numbers, and the receive window is a MAX_DATA frame.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _events(each: TracedConnection, start: int) -> Iterator[_Event]:
 
 
 def _of_segment(segment: TracedSegment, start: int, first: int, windows: list[int]) -> Iterator[_Event]:
-    """Yield the event of a segment, and before it the loss that a retransmission implies.
+    """Yield the event of a segment. Before a retransmission, also yield the loss that it implies.
 
     `first` is the number of the first byte of data: 1 after a SYN. `windows` holds the last offered limit of each
     direction.

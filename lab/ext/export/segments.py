@@ -1,4 +1,4 @@
-"""Follow one TCP connection of a capture segment by segment, with what each segment acknowledges and repeats.
+"""Follow one TCP connection of a capture, and find the segments that each segment acknowledges or repeats.
 
 The exported formats have one event per segment. A capture may be larger than memory, so this module reads it in parts.
 """
@@ -29,7 +29,7 @@ _place = attrgetter("packet")
 
 @dataclass(frozen=True, slots=True)
 class TracedSegment:
-    """Describes one segment of a connection, as its capture has it.
+    """Describes one segment of a connection in a capture.
 
     Numbers count from 0 in each direction: `number` counts segments, and `seq` and `ack` count bytes, with SYN and FIN
     as one byte each.
@@ -78,7 +78,7 @@ class TracedConnection:
 
     @property
     def name(self) -> str:
-        """Return the connection's ends, from the side that sent the first segment to the other side."""
+        """Return the connection's ends. The side that sent the first segment comes first."""
         return f"{_end(self.flow.source, self.flow.source_port)} > {_end(*_destination(self.flow))}"
 
     @property
@@ -190,7 +190,7 @@ class Unacknowledged:
         return [number]
 
     def _inside(self, left: int, right: int) -> Iterator[int]:
-        """Yield the numbers of the transmissions that follow each other from `left` until `right`."""
+        """Yield the numbers of the consecutive transmissions from `left` to `right`."""
         at = left
         while at < right:
             if at in self._open:

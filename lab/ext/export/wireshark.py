@@ -1,4 +1,4 @@
-"""Write a profile for Wireshark and tshark, with the columns and the colours that suit the lab's captures."""
+"""Write a profile for Wireshark and tshark, with columns and colours for the lab's captures."""
 
 from __future__ import annotations
 
@@ -53,9 +53,10 @@ _COLOURS = (
 
 
 def write(folder: Path) -> Path:
-    """Write the profile into a folder of Wireshark's settings, such as ~/.config/wireshark, and return its own folder.
+    """Write the profile into a Wireshark configuration folder, such as ~/.config/wireshark, and return its path.
 
-    An older profile of the lab is replaced; other profiles stay. Raises MachineError if the files cannot be written.
+    An older version of the profile is replaced. Other profiles stay. Raises MachineError if the files cannot be
+    written.
     """
     profile = folder / "profiles" / NAME
     try:

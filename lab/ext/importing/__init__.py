@@ -1,4 +1,4 @@
-"""Write topologies from the files of other tools: `lab import`."""
+"""Write topologies from other tools' files: `lab import`."""
 
 from lab.app.extension import Extension
 

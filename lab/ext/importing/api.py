@@ -1,4 +1,4 @@
-"""Import topologies from files of other tools."""
+"""Import topologies from other tools' files."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def import_topology(
     time_unit: str = "s",
     rate_unit: str = "Mbit/s",
 ) -> ImportedTopology:
-    """Return the topology that files of other tools describe together, and write it to `out`, if given.
+    """Return the topology that other tools' files describe together, and write it to `out`, if given.
 
     The files are a containerlab file, a Mininet script, a shell script of ip and tc commands, or one or two traces.
-    Shell scripts may also follow a network, and change it. `variables` are those of shell scripts; 1 is the first
-    argument, also of a Mininet script. `topo` selects a Topo of a Mininet file, as for `mn --topo`.
-    `time_unit` and `rate_unit` are those of a trace of two columns. Everything that the topology cannot hold is in
-    `untaken`, with its line. Raises InputError, SpecError and MachineError.
+    Shell scripts after a containerlab file or a Mininet script change its network. `variables` sets variables of shell
+    scripts. The variable 1 is the first argument of a shell script or a Mininet script. `topo` selects a Topo in a
+    Mininet file, as `mn --topo` does. `time_unit` and `rate_unit` are the units of a trace with two columns. `untaken`
+    lists everything that the topology cannot express, with its line. Raises InputError, SpecError and MachineError.
     """
     from lab.ext.importing.importing import ImportOptions, read
 

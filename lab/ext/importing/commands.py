@@ -28,13 +28,13 @@ def import_files(
         Path | None,
         typer.Option("-o", "--output", help="Write the topology to this file. Default: print it.", metavar="FILE.yaml"),
     ] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 2 if anything was not taken.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 2 if anything was left out.")] = False,
     given: Annotated[
         list[str] | None,
         typer.Option("--set", help="Set a variable of a shell script; 1 is its first argument.", metavar="NAME=VALUE"),
     ] = None,
     topo: Annotated[
-        str, typer.Option(help="Take this Topo of a Mininet file, as `mn --topo` does.", metavar="NAME[,ARGUMENT...]")
+        str, typer.Option(help="Use this Topo from a Mininet file, as `mn --topo` does.", metavar="NAME[,ARGUMENT...]")
     ] = "",
     time_unit: Annotated[str, typer.Option(help="The unit of a trace's times: s, ms or us.", metavar="UNIT")] = "s",
     rate_unit: Annotated[
@@ -43,10 +43,10 @@ def import_files(
     ] = "Mbit/s",
     as_json: Json = False,
 ) -> None:
-    """Write a topology from files of other tools.
+    """Write a topology from other tools' files.
 
-    The files are read, and shell scripts are never run. The topology holds everything that has a counterpart. The rest
-    is listed on standard error, with its line and the nearest thing here.
+    The command never runs a shell script. It prints everything that a topology cannot express on standard error, with
+    its line and the closest alternative.
     """
     from lab.ext.importing import api
 
@@ -65,7 +65,7 @@ def import_files(
         output.answer(None, lambda: found.text.rstrip("\n"), as_json=False)
     for problem in found.untaken:
         output.say(str(problem))
-    summary = f"not taken: {len(found.untaken)}" if found.untaken else "everything was taken"
+    summary = f"left out: {len(found.untaken)}" if found.untaken else "nothing was left out"
     output.say(f"{out or 'topology'}: {found.sentence}; {summary}")
     if strict and found.untaken:
         raise typer.Exit(2)

@@ -26,7 +26,9 @@ _UNUSED = ("host", "mgmt-net", "macvlan", "dummy")
 
 
 def read(document: Document, file: str) -> FoundNetwork:
-    """Return the network of a containerlab file. Raises SpecError if the file has no topology with nodes."""
+    """Return the network that a containerlab file describes. Raises SpecError if the file has no topology with
+    nodes.
+    """
     return _Reader(document, file).run()
 
 
@@ -53,14 +55,14 @@ class _Reader:
         for name, node in nodes.items():
             self._run(name, node)
         if "mgmt" in self.document.data:
-            self.network.leave(self._at(("mgmt",)), "mgmt: a network here needs no management network")
+            self.network.leave(self._at(("mgmt",)), "mgmt: the lab needs no management network")
         return self.network
 
     def _at(self, place: Place) -> Where:
         return Where(self.file, self.document.line(place))
 
     def _layers(self, name: str, node: Mapping[str, Any]) -> Iterator[tuple[Place, Mapping[str, Any]]]:
-        """Yield where a node's settings stand, from the most general to its own."""
+        """Yield the places that have a node's settings, from the defaults to the node itself."""
         top = self.topology
         group = str(node.get("group") or "")
         groups, kinds = top.get("groups"), top.get("kinds")

@@ -27,14 +27,14 @@ class Draft:
     names: dict[str, str] = field(default_factory=dict)  # the namespaces' names -> the nodes' names
 
     def source(self, place: Place) -> Where | None:
-        """Return the line that the part at `place`, or the nearest part around it, comes from."""
+        """Return the source line of the part at `place`, or of the nearest part around it."""
         while place and place not in self.sources:
             place = place[:-1]
         return self.sources.get(place)
 
 
 def draft(network: FoundNetwork) -> Draft:
-    """Return the topology of a network as data that was not checked. Devices without a counterpart are left out."""
+    """Return the topology of a network as unchecked data. Devices without a counterpart are left out."""
     return _Drafting(network).run()
 
 
@@ -85,11 +85,13 @@ class _Drafting:
                 yield device, device.peer
 
     def _given(self, device: Device) -> Iterator[tuple[Device, Device]]:
-        """Yield a link for a device that a script shapes and does not make: something is at its other end."""
+        """Yield a link, with an assumed node at its other end, for each device that a script shapes but does not
+        create.
+        """
         shaped = any(tree.qdiscs for tree in device.trees.values()) or device.mirror
         is_root = bool(self.network.root) and device.space == self.network.root
         if not is_root or not shaped:
-            instead = "no link of this file ends there" if is_root or self.network.root else "it is no end of a link"
+            instead = "no link of this file ends there" if is_root or self.network.root else "it is not a link's end"
             self.network.leave(device.where, f"{device.name}: {instead}")
             return
         others = sum(each.kind == "far" for each in self.network.devices.values())
@@ -121,7 +123,7 @@ class _Drafting:
             self.made.comments[kind, name] = "; ".join(said)
 
     def _forwards(self, space: Space) -> bool:
-        """Return whether a namespace forwards: it says so, or another's route leads over one of its addresses."""
+        """Return whether a namespace forwards: its sysctls enable it, or another namespace has a route through it."""
         own = {
             address.split("/")[0]
             for device in self.network.devices.values()
@@ -133,7 +135,7 @@ class _Drafting:
         )
 
     def _name(self, wanted: str) -> str:
-        """Return a name that a topology accepts, and that no other node or link has."""
+        """Return a name that a topology accepts and no other node or link has."""
         plain = re.sub(r"[^A-Za-z0-9_-]", "-", wanted)[:_LONGEST_NAME] or "node"
         plain = plain if plain[0].isalpha() and plain[0].isascii() else f"n{plain}"[:_LONGEST_NAME]
         name, number = plain, 2
@@ -239,7 +241,7 @@ class _Drafting:
             before = settings
 
     def _bridge_address(self, bridge: Device, switch: str) -> None:
-        """Join a bridge's namespace, which has an address on the bridge, to the switch."""
+        """Connect a bridge's namespace to the switch if the bridge has an address."""
         node = self.nodes[bridge.space]
         name = self._name(f"{node}-{switch}")
         place: Place = ("links", name, "ends", node)
@@ -253,7 +255,7 @@ class _Drafting:
 
 
 def _downs(device: Device) -> list[tuple[int, int | None, Where]]:
-    """Return when a link is down: one end that is down is enough."""
+    """Return the times when a link is down, which are the times when either end is down."""
     return [*device.downs, *(device.peer.downs if device.peer else ())]
 
 

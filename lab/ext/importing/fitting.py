@@ -1,4 +1,4 @@
-"""Fit a draft to what a topology can hold: what the lab's own check refuses is removed, and becomes a problem."""
+"""Fit a draft to the rules for topologies: each part that `lab check` refuses is removed, and becomes a problem."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ROUNDS = 200
 
 
 def fit(made: Draft, network: FoundNetwork, path: Path) -> Topology:
-    """Return the topology of a draft, which would be in the file `path`. Changes the draft until the check passes.
+    """Return the topology of a draft, for the file `path`.
 
-    Raises InputError if nothing is left that a topology can hold.
+    The function changes the draft until the check passes. Raises InputError if the rest of the draft is not a topology.
     """
     _one_mtu_a_switch(made, network)
     for _ in range(_ROUNDS):
@@ -58,7 +58,7 @@ def _places(data: Any, place: Place) -> Iterator[Place]:
 
 
 def _remove(made: Draft, network: FoundNetwork, place: Place, message: str) -> None:
-    """Remove the part at `place`, or what makes it wrong, and note the message at its source."""
+    """Remove the part at `place`, or the part that makes it wrong, and note the message at its source."""
     if place[:1] == ("links",) and (len(place) == 2 or place[2:3] == ("ends",)) and len(place) < 5:
         place = place[:2]  # a link needs its ends
     if len(place) < 2 or place not in set(_places(made.data, ())):
@@ -75,7 +75,7 @@ def _remove(made: Draft, network: FoundNetwork, place: Place, message: str) -> N
 
 
 def _remove_empty(data: Any, place: Place) -> None:
-    """Remove a part that has nothing left. The ends of links stay."""
+    """Remove a part that is empty now. The ends of links stay."""
     if place[2:3] == ("ends",) and len(place) < 5:
         return
     parent: Any = data
@@ -85,7 +85,7 @@ def _remove_empty(data: Any, place: Place) -> None:
 
 
 def _apart(made: Draft, network: FoundNetwork) -> None:
-    """Give each subnet a prefix of its own: the file's, unless an earlier subnet has it, or else a free one."""
+    """Give each subnet its own prefix: the file's prefix, or a free one if an earlier subnet has the file's prefix."""
     groups = _groups(made.data)
     for version in (4, 6):
         taken: dict[Any, str] = {}  # prefix -> the first link that has it
@@ -175,7 +175,7 @@ def _one_mtu_a_switch(made: Draft, network: FoundNetwork) -> None:
         least = min(sizes)
         source = made.source(("links", name))
         if source is not None:
-            network.leave(source, f"MTUs of {', '.join(map(str, sorted(sizes)))} B at one switch: all have {least} B")
+            network.leave(source, f"MTUs of {', '.join(map(str, sorted(sizes)))} B at one switch: all get {least} B")
         for each in group:
             for part in (made.data["links"][each], *_own(made.data["links"][each])):
                 part.pop("mtu", None)

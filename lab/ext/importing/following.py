@@ -1,7 +1,7 @@
-"""Follow `ip`, `tc`, `sysctl` and related commands, and keep what they would build. Nothing is executed.
+"""Follow `ip`, `tc`, `sysctl` and related commands, and keep what they would build, without running them.
 
-`Follower.follow` takes one command at a time. What a command builds goes into a `FoundNetwork`. What cannot be taken
-becomes a problem at the command's line.
+`Follower.follow` takes one command at a time. A `FoundNetwork` collects the results. A command without a counterpart
+becomes a problem at its line.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("iptables", "ip6tables", "nft", "ebtables"), "use middlebox.Masquerade or middlebox.Firewall"),
     **dict.fromkeys(("vtysh", "gobgpd", "bird", "zebra", "bgpd", "ospfd"), "the lab routes over the fewest routers"),
     **dict.fromkeys(("docker", "podman", "containerlab"), "name the containers' commands instead"),
-    **dict.fromkeys(("sh", "bash", "ash", "dash"), "a script that is not at hand: import it after this file"),
-    **dict.fromkeys(("ovs-ofctl", "ovs-dpctl"), "a switch here learns addresses, and has no flow table"),
+    **dict.fromkeys(("sh", "bash", "ash", "dash"), "a script that was not given: import it after this file"),
+    **dict.fromkeys(("ovs-ofctl", "ovs-dpctl"), "the lab's switches learn addresses, and have no flow tables"),
     **dict.fromkeys(("dhclient", "udhcpc", "dhcpcd"), "a host without an address gets one from its subnet"),
     **dict.fromkeys(("iw", "iwconfig", "hostapd", "wpa_supplicant"), "the lab has no radio: use trace or changes"),
 }
@@ -93,7 +93,7 @@ class Follower:
             except ValueError as error:
                 self.network.leave(where, f"{name}: {error}")
             except IndexError:
-                self.network.leave(where, f"{name}: this command lacks a word")
+                self.network.leave(where, f"{name}: a word is missing from this command")
         elif (
             inside := _nsenter(rest) if name == "nsenter" else _docker(rest, self.network) if name == "docker" else None
         ):
@@ -113,7 +113,7 @@ class Follower:
             if option in ("-n", "-net", "-netns"):
                 space, words = words[0], words[1:]
             elif option in ("-b", "-batch", "-force"):
-                raise ValueError("a batch file is not read: give its commands in this file")
+                raise ValueError("the lab reads no batch file: put its commands into this file")
         what = next(
             (each for each in ("qdisc", "class", "filter", "monitor", "action") if each.startswith(words[0])), ""
         )
@@ -133,13 +133,11 @@ class Follower:
             raise ValueError(reason)
 
     def _tree(self, device: Device, verb: str, where: Where) -> QueueTree | None:
-        """Return the qdiscs that are in force from now on, or None if it is not known from when on."""
+        """Return the qdiscs that apply from now on, or None if the time is unknown."""
         at, epoch = self.last.get(id(device), (self.clock.now, self.clock.epoch))
         if epoch != self.clock.epoch and at == self.clock.now:
             if verb not in ("del", "delete"):
-                message = (
-                    f"a change of {device.name} after a program that takes an unknown time; `changes` needs a time"
-                )
+                message = f"a change of {device.name} after a program whose duration is unknown; `changes` needs a time"
                 self.network.leave(where, message)
             return None
         self.last[id(device)] = (self.clock.now, self.clock.epoch)
@@ -195,7 +193,7 @@ class Follower:
 
 
 def _plain(words: list[str]) -> list[str]:
-    """Return a command without `sudo` and the like, their options, and variables that it sets."""
+    """Return a command without `sudo` and similar prefixes, their options, and assignments to variables."""
     left = list(words)
     while left:
         name = left[0].rpartition("/")[2]

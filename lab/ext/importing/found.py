@@ -1,4 +1,4 @@
-"""Hold what the readers of foreign files found: namespaces, their devices, and everything that was not taken."""
+"""Hold what the readers of foreign files found: namespaces, their devices, and everything that was left out."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class Space:
     forwards: bool = False
     sysctls: dict[str, tuple[str, Where]] = field(default_factory=dict)
     routes: list[FoundRoute] = field(default_factory=list)
-    about: str = ""  # why it is what it is, for a comment
+    about: str = ""  # why it is a host, a router or a bridge, for a comment
 
 
 @dataclass
 class FoundNetwork:
-    """Collects a network while files are read, and the problems of everything that could not be taken."""
+    """Collects a network while files are read, and a problem for everything that was left out."""
 
     about: str
     root: str = ""  # the namespace in which a script starts; "" if commands run in named ones only
@@ -66,17 +66,17 @@ class FoundNetwork:
     default_mtu: int | None = None  # of links that do not set one
 
     def leave(self, where: Where, message: str) -> None:
-        """Note something that was not taken, once."""
+        """Note something that was left out, once."""
         problem = where.says(message)
         if problem not in self.untaken:
             self.untaken.append(problem)
 
     def space(self, name: str, where: Where) -> Space:
-        """Return the namespace of this name, which is made if it is missing."""
+        """Return the namespace with this name, and create it if it is missing."""
         return self.spaces.setdefault(name, Space(name, where))
 
     def device(self, space: str, name: str) -> Device | None:
-        """Return the device of this name in a namespace, or None."""
+        """Return the device with this name in a namespace, or None."""
         return self.devices.get((space, name))
 
     def add(self, device: Device) -> None:
@@ -94,13 +94,13 @@ class FoundNetwork:
         self.add(second)
 
     def move(self, device: Device, space: str, name: str) -> None:
-        """Move a device to a namespace, or give it a new name."""
+        """Move a device to a namespace, or rename it."""
         self.devices.pop((device.space, device.name), None)
         device.space, device.name = space, name
         self.devices[space, name] = device
 
     def remove(self, device: Device) -> None:
-        """Remove a device, and its peer."""
+        """Remove a device and its peer."""
         for each in filter(None, (device, device.peer)):
             self.devices.pop((each.space, each.name), None)
 

@@ -1,4 +1,4 @@
-"""Read files of other tools, and write the topology that they describe."""
+"""Read other tools' files, and write the topology that they describe."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KINDS = "a containerlab file (.clab.yml), a Mininet script (.py), a script of ip
 
 @dataclass(frozen=True)
 class ImportOptions:
-    """Holds what the files themselves do not state."""
+    """Holds the options that the files themselves do not contain."""
 
     variables: Mapping[str, str] = field(default_factory=dict)  # of shell scripts
     topo: str = ""  # of a Mininet file: NAME[,ARGUMENT...], as for `mn --topo`
@@ -38,12 +38,12 @@ class ImportOptions:
 
 @dataclass(frozen=True)
 class ImportedTopology:
-    """Holds a topology that was read from files of other tools."""
+    """Holds a topology that was read from other tools' files."""
 
     topology: Topology
     text: str  # the topology file
     beside: Mapping[str, str]  # the files that the topology needs in its folder, by name
-    untaken: tuple[Problem, ...]  # everything of the files that the topology lacks, by line
+    untaken: tuple[Problem, ...]  # everything in the files that the topology leaves out, by line
 
     @property
     def sentence(self) -> str:
@@ -69,7 +69,7 @@ class ImportedTopology:
         }
 
     def write(self, out: Path) -> tuple[Path, ...]:
-        """Write the topology to the file `out`, and the files that it needs beside it, and return their paths.
+        """Write the topology to the file `out`, and the files that it needs into the same folder. Return all paths.
 
         Raises MachineError if a file cannot be written.
         """
@@ -86,8 +86,8 @@ class ImportedTopology:
 def read(files: Sequence[Path], out: Path | None, options: ImportOptions) -> ImportedTopology:
     """Return the topology that the files describe together, as it would be in the file `out`.
 
-    The first file decides the kind. Scripts may follow a network, and change it; a second trace is the way back. Raises
-    InputError for files that are not of these kinds, and SpecError for mistakes in them.
+    The first file decides the kind. Scripts after a network change it. A second trace applies to the reverse direction.
+    Raises InputError for files that are not of these kinds, and SpecError for mistakes in them.
     """
     if not files:
         raise InputError(f"name a file: {KINDS}")
@@ -178,11 +178,11 @@ def _fitted(network: FoundNetwork, made: Draft, target: Path, files: Sequence[Pa
 def _of_traces(
     sources: Sequence[tuple[Path, str]], kinds: Sequence[str], out: Path | None, options: ImportOptions
 ) -> ImportedTopology:
-    """Return a link between two hosts that carries frames as one or two traces allow: forward, and back."""
+    """Return a link between two hosts with one trace, or with one for each direction."""
     if len(sources) > 2 or set(kinds) != {"trace"}:
-        raise InputError("give one trace, or two: the way forward, and the way back")
+        raise InputError("give one trace, or two: the forward and the reverse direction")
     if out is None:
-        raise InputError("-o FILE: a trace becomes a file beside the topology, so name the topology")
+        raise InputError("-o FILE: a trace becomes a file next to the topology, so name the topology")
     names = " and ".join(path.name for path, _ in sources)
     made = Draft(
         {"about": f"A link as it was measured, imported from {names}.", "hosts": {"sender": {}, "receiver": {}}}

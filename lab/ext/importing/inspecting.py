@@ -1,4 +1,4 @@
-"""Run a Mininet script in a guest as far as it builds its network, and write what it builds: ARCHIVE COMMAND.
+"""Run a Mininet script in a guest until it has built its network, and describe the network: ARCHIVE COMMAND.
 
 COMMAND is a file with JSON: the script, its arguments, and `topo`, a text for `mn --topo`. The file found.json gets the
 nodes, links and commands in their order. Hosts are Mininet's own. Commands that the script gives to nodes are noted and
@@ -34,7 +34,7 @@ joins: dict[tuple[str, str], list[tuple[str, int] | None]] = {}  # (node, node) 
 
 
 class Done(BaseException):
-    """Raised where the script would use its network interactively, or has stopped it."""
+    """Raised when the script would use its network interactively, or has stopped it."""
 
 
 def place() -> tuple[str, int] | None:
@@ -54,7 +54,7 @@ def is_own() -> bool:
 
 
 def plain(value: object) -> Any:
-    """Return a value as JSON holds it. Classes become their names."""
+    """Return a value in a form for JSON. Classes become their names."""
     if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, dict):
@@ -81,11 +81,11 @@ class Quiet(mininet.node.Node):  # type: ignore[misc]
         return nothing
 
     def config(self, **_: Any) -> None:
-        """Leave everything as it is."""
+        """Change nothing."""
 
 
 def add_host(self: Any, name: str, cls: Any = None, **params: Any) -> Any:
-    """Note a host, and make it."""
+    """Note a host, and create it."""
     note("host", lines.get(name), name=name, params=plain({**params, **({"cls": cls} if cls else {})}))
     if cls is None or cls.__module__.startswith("mininet.") or issubclass(cls, mininet.node.CPULimitedHost):
         cls = mininet.node.Node
@@ -95,7 +95,7 @@ def add_host(self: Any, name: str, cls: Any = None, **params: Any) -> Any:
 
 
 def add_switch(self: Any, name: str, cls: Any = None, **params: Any) -> Any:
-    """Note a switch, and make a node that does nothing."""
+    """Note a switch, and create a node that does nothing."""
     note("switch", lines.get(name), name=name, params=plain({**params, **({"cls": cls} if cls else {})}))
     switch = Quiet(name, inNamespace=True)
     self.switches.append(switch)
@@ -104,7 +104,7 @@ def add_switch(self: Any, name: str, cls: Any = None, **params: Any) -> Any:
 
 
 def add_controller(self: Any, name: Any = "c0", *_: Any, **__: Any) -> Any:
-    """Make a controller that does nothing."""
+    """Create a controller that does nothing."""
     made = Quiet(name if isinstance(name, str) else "c0", inNamespace=False)
     self.controllers.append(made)
     self.nameToNode[made.name] = made
@@ -112,7 +112,7 @@ def add_controller(self: Any, name: Any = "c0", *_: Any, **__: Any) -> Any:
 
 
 def add_nat(_: Any, name: str = "nat0", *__: Any, **___: Any) -> Any:
-    """Note a NAT, which leads out of the network."""
+    """Note a NAT, which connects the network to the outside."""
     note("nat", name=name)
     return Quiet(name, inNamespace=True)
 
@@ -120,7 +120,7 @@ def add_nat(_: Any, name: str = "nat0", *__: Any, **___: Any) -> Any:
 def add_link(
     self: Any, node1: Any, node2: Any, port1: Any = None, port2: Any = None, cls: Any = None, **params: Any
 ) -> Any:
-    """Note a link, and make a plain one."""
+    """Note a link, and create a link without parameters."""
     ends = [self[each] if isinstance(each, str) else each for each in (node1, node2)]
     names = {key: params[key] for key in ("intfName1", "intfName2") if key in params}
     key = (ends[0].name, ends[1].name)
@@ -139,7 +139,7 @@ def add_link(
 
 
 def said(*args: Any) -> str:
-    """Return the text of a command that Node.cmd gets."""
+    """Return the command that Node.cmd receives, as text."""
     parts = args[0] if len(args) == 1 else args
     return parts if isinstance(parts, str) else " ".join(map(str, parts))
 
@@ -190,7 +190,7 @@ def stop(*_: Any, **__: Any) -> NoReturn:
 
 
 def measured(*_: Any, **__: Any) -> int:
-    """Note something that takes an unknown time."""
+    """Note an action whose duration is unknown."""
     note("program")
     return 0
 
@@ -212,7 +212,7 @@ def nothing(*_: Any, **__: Any) -> str:
 
 
 def patch() -> None:
-    """Replace what would start, run or measure something."""
+    """Replace the functions that would start, run or measure something."""
     net, node = mininet.net.Mininet, mininet.node.Node
     net.addHost, net.addSwitch, net.addController = add_host, add_switch, add_controller
     net.addLink, net.addNAT, net.start = add_link, add_nat, start
@@ -253,7 +253,7 @@ def patch() -> None:
 
 
 def build(found: dict[str, Any], wanted: str) -> None:
-    """Build a Topo of the file's, as `mn --custom FILE --topo WANTED` does."""
+    """Build a Topo from the file, as `mn --custom FILE --topo WANTED` does."""
     topos = found.get("topos")
     topos = topos if isinstance(topos, dict) else {}
     base = mininet.topo.Topo
@@ -274,7 +274,7 @@ def build(found: dict[str, Any], wanted: str) -> None:
 
 
 def main(archive: str, command: str) -> None:
-    """Run the script, and write what it builds."""
+    """Run the script, and describe the network that it builds."""
     job = json.loads(Path(command).read_text())
     with tarfile.open(archive) as tar:
         tar.extractall(FOLDER, filter="data")
@@ -290,7 +290,7 @@ def main(archive: str, command: str) -> None:
             build(found, job["topo"])
     except Done:
         pass
-    except (Exception, SystemExit) as error:  # noqa: BLE001  # of the script, whatever it is
+    except (Exception, SystemExit) as error:  # noqa: BLE001  # any error of the script
         own = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).is_relative_to(FOLDER)]
         at = (os.path.relpath(own[-1].filename, FOLDER), own[-1].lineno or 1) if own else ("", 1)
         note("failed", at, message=f"{type(error).__name__}: {str(error)[:300]}")

@@ -1,4 +1,4 @@
-"""Follow `ip` and its older relatives, and keep the devices, addresses and routes that they would make."""
+"""Follow `ip` and the older commands like it, and keep the devices, addresses and routes that they would create."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _OBJECTS: tuple[str, ...] = (
 
 @dataclass
 class ScriptTime:
-    """Holds how far the commands are: a time that they state, and the programs that take an unknown time."""
+    """Holds the time that the commands have reached, and the number of programs whose duration is unknown."""
 
     now: int = 0  # ns since the network was up
     epoch: int = 0  # programs so far
@@ -66,27 +66,27 @@ class ScriptTime:
 
 @dataclass
 class Interfaces:
-    """Follows the commands that make devices, and give them addresses and routes. `follow` follows a command inside."""
+    """Follows the commands that create devices, and assign addresses and routes. `follow` follows an inner command."""
 
     network: FoundNetwork
     clock: ScriptTime
     follow: Callable[[list[str], Where, str], None]
 
     def ip(self, words: list[str], where: Where, space: str) -> None:
-        """Follow a command of ip. Raises ValueError if it cannot be taken."""
+        """Follow an `ip` command. Raises ValueError if the command has no counterpart."""
         version = 0
         while words and words[0].startswith("-"):
             option, words = words[0], words[1:]
             if option in ("-n", "-net", "-netns"):
                 space, words = words[0], words[1:]
             elif option in ("-b", "-batch"):
-                raise ValueError("a batch file is not read: give its commands in this file")
+                raise ValueError("the lab reads no batch file: put its commands into this file")
             version = {"-4": 4, "-6": 6}.get(option, version)
         thing = next((each for each in _OBJECTS if each.startswith(words[0])), None) if words else None
         verb = words[1] if len(words) > 1 else "show"
         rest = words[2:]
         if thing is None:
-            raise ValueError(f"'{' '.join(words)[:40]}' is no command of ip")
+            raise ValueError(f"'{' '.join(words)[:40]}' is not a command of ip")
         if thing == "netns":
             self._netns(verb, rest, where)
         elif "show".startswith(verb) or verb in ("list", "lst", "get", "save", "monitor"):
@@ -171,7 +171,7 @@ class Interfaces:
             elif option in ("address", "alias", "txqueuelen", "qlen", "group", "addrgenmode"):
                 words = words[1:]
                 if option in ("txqueuelen", "qlen"):
-                    self.network.leave(where, "txqueuelen: a queue here has its own limit")
+                    self.network.leave(where, "txqueuelen: the lab's queues have their own limit")
             elif option != "dev":
                 self.network.leave(where, f"ip link set {option} has no counterpart")
                 return
@@ -183,7 +183,7 @@ class Interfaces:
             device.downs[-1] = (device.downs[-1][0], self.clock.now, device.downs[-1][2])
 
     def bridge(self, space: str, name: str, where: Where) -> Device:
-        """Return the bridge of this name, which is made if it is missing. Raises ValueError for another device."""
+        """Return the bridge with this name, and create it if it is missing. Raises ValueError for another device."""
         bridge = self.network.device(space, name)
         if bridge is None:
             bridge = Device(space, name, "bridge", where)
@@ -193,7 +193,7 @@ class Interfaces:
         return bridge
 
     def found(self, space: str, name: str, where: Where) -> Device:
-        """Return the device, which is one that the file does not make if it is unknown."""
+        """Return the device. An unknown name is a device that the file uses but does not create."""
         name = name.split("@")[0]
         device = self.network.device(space, name)
         if device is None:
@@ -251,7 +251,7 @@ class Interfaces:
         given = _options(words, "destination", ("via", "dev", "metric", "table", "src", "proto", "scope", "nexthop"))
         for option in ("initcwnd", "initrwnd", "advmss", "mtu", "rto_min", "congctl", "quickack", "window", "features"):
             if option in words:
-                self.network.leave(where, f"{option} of a route: a topology has advmss of an end, and no other")
+                self.network.leave(where, f"{option} of a route: a topology sets only the advmss of an end")
         if given.get("table", "main") not in ("main", "254"):
             raise ValueError(f"a route in table {given['table']}: the lab has one table")
         via = given.get("via")
@@ -318,7 +318,7 @@ def _around(words: list[str], middle: str) -> tuple[list[str], str, list[str]]:
 
 
 def _options(words: list[str], first: str, names: tuple[str, ...]) -> dict[str, str]:
-    """Return options with their values by name. The first word that belongs to no option has the name `first`."""
+    """Return options with their values by name. The first word that is not part of an option has the name `first`."""
     found: dict[str, str] = {}
     left = list(words)
     while left:

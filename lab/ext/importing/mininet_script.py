@@ -1,4 +1,4 @@
-"""Read the network of a Mininet script: the script builds it in a guest, in virtual time, and is not run further."""
+"""Read the network of a Mininet script, which builds it in a guest, in virtual time, and stops there."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ BUDGET = Budget(wall=60.0, stall=20.0)  # building a network takes a few seconds
 MOST_BYTES = 32 << 20
 LAST_LINES = 3
 _BUILDING = ("host", "switch", "link")  # the steps that come first, before the commands to hosts
-# Parameters of hosts that mean nothing on a topology, or that the lab does anyway.
+# Parameters of hosts that have no meaning in a topology, or that the lab applies anyway.
 _UNUSED = {
     "mac",
     "cores",
@@ -63,7 +63,7 @@ class BuiltStep(msgspec.Struct):
 
 
 def read(path: Path, wanted: str, arguments: Sequence[str]) -> FoundNetwork:
-    """Return the network that a Mininet script builds. `wanted` selects a Topo, as for `mn --topo`.
+    """Return the network that a Mininet script builds. `wanted` selects a Topo, as `mn --topo` does.
 
     Raises InputError if the script fails before it has built a network, and MachineError.
     """
@@ -137,7 +137,7 @@ class _Reading:
             case "program":
                 self.follower.clock.epoch += 1
             case "nat":
-                self.network.leave(where, f"{step.name}: a NAT that leads out; use middlebox.Masquerade(node=...)")
+                self.network.leave(where, f"{step.name}: a NAT to the outside; use middlebox.Masquerade(node=...)")
             case _:
                 self.network.leave(where, foreign.printable(step.message))
 
@@ -180,7 +180,7 @@ class _Reading:
         self.network.join((ends[0], ends[1]))
 
     def _space(self, step: BuiltStep) -> str:
-        """Return the namespace of a command. Outside the nodes are the switches, with their interfaces."""
+        """Return the namespace of a command. A command outside the nodes runs in the namespace of the switches."""
         if step.node in self.bridges:
             return self.bridges[step.node].space
         if step.node:
@@ -200,7 +200,7 @@ def _full(address: str) -> str:
 
 
 def _named(value: Any) -> Any:
-    """Return a class that a guest named, as a class of this name."""
+    """Return a class with the name that a guest reported."""
     if isinstance(value, Mapping) and set(value) == {"class", "of"}:
         return type(str(value["class"]), (), {"__module__": str(value["of"])})
     return value

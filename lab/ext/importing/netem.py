@@ -1,4 +1,4 @@
-"""Read the parameters of netem and of queues in tc's words, with the keys and values of a topology.
+"""Translate tc's parameters of netem and of queues to the keys and values of a topology.
 
 Sources: iproute2, tc/q_netem.c, tc/q_tbf.c and the tc/q_*.c of each queue.
 """
@@ -27,12 +27,12 @@ _ALIASES = {"ce-threshold": "ce_threshold", "split-gso": "split_gso", "ack-filte
 
 
 class RefusedWords(ValueError):
-    """Raised for words that tc would not accept either, or that the reader does not know."""
+    """Raised for words that tc would refuse, too, or that the lab does not know."""
 
 
 @dataclass
 class ReadSettings:
-    """Holds what one qdisc's parameters mean for a direction, and what of them has no counterpart."""
+    """Holds what one qdisc's parameters mean for a direction, and the parameters that have no counterpart."""
 
     keys: dict[str, Any] = field(default_factory=dict)  # of a direction, with a topology's values
     untaken: list[str] = field(default_factory=list)
@@ -50,7 +50,7 @@ class _Words:
 
     def next(self, after: str) -> str:
         if not self.left:
-            raise RefusedWords(f"'{after}' lacks its value")
+            raise RefusedWords(f"the value of '{after}' is missing")
         return self.left.pop()
 
     def if_number(self) -> str | None:
@@ -88,18 +88,18 @@ def _netem(name: str, left: _Words, found: ReadSettings) -> None:
         case "duplicate" | "corrupt" | "reorder":
             keys[name] = quantities.share(left.next(name))
             if correlation := left.if_number():
-                found.untaken.append(f"{name}'s correlation of {correlation}: here each frame is drawn independently")
+                found.untaken.append(f"{name}'s correlation of {correlation}: the lab draws each frame independently")
         case "rate":
             keys["rate"] = quantities.rate(left.next(name))
             overhead = [word for word in (left.if_number() for _ in range(3)) if word]
             if overhead:
-                found.untaken.append("the rate's overhead and cells: here a rate counts the whole Ethernet frame")
+                found.untaken.append("the rate's overhead and cells: the lab's rates count the whole Ethernet frame")
         case "distribution":
             kind = left.next(name)
             if kind != "uniform":
-                found.untaken.append(f"distribution {kind}: the jitter here is uniform")
+                found.untaken.append(f"distribution {kind}: the lab's jitter is uniform")
         case "gap":
-            found.untaken.append(f"gap {left.next(name)}: here each frame is drawn for reordering")
+            found.untaken.append(f"gap {left.next(name)}: the lab decides for each frame whether to reorder it")
         case "slot":
             _slot(left, found)
         case "seed":
@@ -113,13 +113,13 @@ def _loss(left: _Words, found: ReadSettings) -> None:
     if word == "state":
         while left.if_number():
             pass
-        found.untaken.append("loss state, a chain of four states: the nearest here is burst_loss, with two")
+        found.untaken.append("loss state, a chain of four states: the closest alternative is burst_loss, with two")
         return
     if word == "gemodel":
         names = ("p", "r", "bad", "good")
         values = [quantities.share(each) for each in (left.if_number() for _ in names) if each]
         if not values:
-            raise RefusedWords("'gemodel' lacks its value")
+            raise RefusedWords("the value of 'gemodel' is missing")
         given = dict(zip(names, values, strict=False))
         given.setdefault("r", _rest(given["p"]))
         # q_netem.c passes 1-h and 1-k: the loss in the bad and in the good state
@@ -129,7 +129,7 @@ def _loss(left: _Words, found: ReadSettings) -> None:
     found.keys["loss"] = quantities.share(share)
     if correlation := left.if_number():
         found.untaken.append(
-            f"loss's correlation of {correlation}: here each frame is drawn independently; burst_loss makes bursts"
+            f"loss's correlation of {correlation}: the lab draws each frame independently; burst_loss makes bursts"
         )
 
 
@@ -140,7 +140,7 @@ def _rest(share: str) -> str:
 def _slot(left: _Words, found: ReadSettings) -> None:
     word = left.next("slot")
     if word == "distribution":
-        found.untaken.append("slot distribution: slots here are between min and max")
+        found.untaken.append("slot distribution: the lab's slots are between min and max")
         for _ in range(3):
             left.next("slot")
         return
@@ -174,9 +174,9 @@ def tbf(words: list[str]) -> ReadSettings:
         limit = rate.bps * latency.ns // (8 * 10**9) + burst
         found.keys["queue"] = {"kind": "bfifo", "limit": f"{limit} B"}
     if burst:
-        found.untaken.append(f"tbf's burst of {burst:,} B: here each frame leaves at the rate, without a burst")
+        found.untaken.append(f"tbf's burst of {burst:,} B: the lab sends each frame at the rate, without a burst")
     if "peakrate" in given:
-        found.untaken.append("tbf's peakrate: here each frame leaves at the rate")
+        found.untaken.append("tbf's peakrate: the lab sends each frame at the rate")
     return found
 
 
@@ -214,7 +214,7 @@ def _parameter(kind: str, word: str, left: _Words, made: dict[str, Any]) -> None
 
 
 def _flag(known: Mapping[str, queue.ParameterReader], name: str) -> bool:
-    """Return whether a parameter is true or false, which its reader accepts."""
+    """Return whether the topology's reader expects true or false for a parameter."""
     if name not in known:
         return False
     try:

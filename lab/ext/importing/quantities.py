@@ -1,4 +1,4 @@
-"""Read tc's times, rates, sizes and shares as the lab's texts.
+"""Convert tc's times, rates, sizes and shares to the lab's notation.
 
 Source: iproute2, lib/utils.c and lib/utils_math.c (get_time, get_rate64, get_size, parse_percent).
 """
@@ -45,17 +45,17 @@ def _split(text: str, what: str) -> tuple[Fraction, str]:
 def _scaled(text: str, what: str, units: Mapping[str, int] | Mapping[str, Fraction]) -> int:
     number, unit = _split(text, what)
     if unit not in units:
-        raise ValueError(f"'{text[:40]}' is not a {what} of tc's")
+        raise ValueError(f"'{text[:40]}' is not a {what} that tc accepts")
     return round(number * units[unit])
 
 
 def time(text: str) -> str:
-    """Return a time of tc's, such as `10ms`, as the lab writes it. A bare number is in us. Raises ValueError."""
+    """Return a tc time such as `10ms` as the lab writes it. A bare number is in us. Raises ValueError."""
     return str(Duration(_scaled(text, "time", _TIMES)))
 
 
 def rate(text: str) -> str:
-    """Return a rate of tc's, such as `10mbit` or `1mbps` (bytes), as the lab writes it. Raises ValueError."""
+    """Return a tc rate such as `10mbit` or `1mbps` (bytes) as the lab writes it. Raises ValueError."""
     found = Rate(_scaled(text, "rate", _RATES))
     if not found:
         raise ValueError("a rate of zero carries nothing")
@@ -63,7 +63,7 @@ def rate(text: str) -> str:
 
 
 def size(text: str) -> str:
-    """Return a size of tc's, such as `32kbit` or `15k`, as the lab writes it. A bare number is in bytes.
+    """Return a tc size such as `32kbit` or `15k` as the lab writes it. A bare number is in bytes.
 
     Raises ValueError.
     """
@@ -71,7 +71,7 @@ def size(text: str) -> str:
 
 
 def share(text: str) -> str:
-    """Return a share of tc's, such as `1%`, as the lab writes it. A bare number is in percent. Raises ValueError."""
+    """Return a tc share such as `1%` as the lab writes it. A bare number is in percent. Raises ValueError."""
     number, unit = _split(text, "share")
     if unit not in ("", "%") or number > 100:
         raise ValueError(f"'{text[:40]}' is not a share from 0% to 100%")
@@ -87,6 +87,6 @@ def count(text: str) -> int:
 
 
 def seconds(text: str) -> int:
-    """Return the time that `sleep` means by this word, in ns. Raises ValueError."""
+    """Return the time for which `sleep` waits with this argument, in ns. Raises ValueError."""
     units = {"": 10**9, "s": 10**9, "m": 60 * 10**9, "h": 3600 * 10**9, "d": 86400 * 10**9}
     return _scaled(text, "time", units)

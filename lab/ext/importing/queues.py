@@ -1,4 +1,4 @@
-"""Keep the qdiscs and classes of a device as tc builds them, and read from them what a link's direction needs."""
+"""Keep a device's qdiscs and classes as tc builds them, and derive the settings of a link's direction from them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lab.ext.importing.where import Where
 from lab.spec import queue
 from lab.units import Rate
 
-ONE_LINK = "a direction here has one rate and one delay for all packets: give each destination its own link"
+ONE_LINK = "the lab has one rate and one delay for all packets in a direction: give each destination its own link"
 PLAIN = ("pfifo_fast", "noqueue", "mq", "ingress", "clsact")
 _PLACES = {"filter": ("parent", "handle", "protocol", "prio", "pref")}
 _TXQUEUELEN = 1000  # frames: the length of a veth's queue, and the limit of a FIFO that HTB makes
@@ -19,7 +19,7 @@ _TXQUEUELEN = 1000  # frames: the length of a veth's queue, and the limit of a F
 
 @dataclass(frozen=True)
 class Qdisc:
-    """Holds one qdisc: where it hangs, its handle, its kind and its parameters."""
+    """Holds one qdisc: its parent, its handle, its kind and its parameters."""
 
     parent: str  # "root", or a class's id, such as 1:10
     handle: str  # such as "1:"; "" if tc chooses
@@ -30,7 +30,7 @@ class Qdisc:
 
 @dataclass(frozen=True)
 class QueueClass:
-    """Holds one class of HTB."""
+    """Holds one HTB class."""
 
     id: str  # such as 1:10
     parent: str
@@ -41,7 +41,7 @@ class QueueClass:
         """Return the class's rate and its ceil. Raises ValueError."""
         given = dict(zip(self.words[::2], self.words[1::2], strict=False))
         if "rate" not in given:
-            raise netem.RefusedWords("a class of HTB needs a rate")
+            raise netem.RefusedWords("an HTB class needs a rate")
         rate = Rate.of(quantities.rate(given["rate"]))
         return rate, Rate.of(quantities.rate(given["ceil"])) if "ceil" in given else rate
 
@@ -54,7 +54,7 @@ class DirectionSettings:
     untaken: list[tuple[Where, str]] = field(default_factory=list)
 
     def add(self, keys: dict[str, Any], where: Where) -> None:
-        """Add settings of one more qdisc. Of two rates, the lower one counts."""
+        """Add the settings of one more qdisc. If there are two rates, the lower one applies."""
         for key, value in keys.items():
             if key == "rate" and key in self.keys:
                 value = min(Rate.of(value), Rate.of(self.keys[key][0]))
@@ -74,11 +74,11 @@ class QueueTree:
     filters: list[Where] = field(default_factory=list)
 
     def copy(self) -> QueueTree:
-        """Return a tree that can change on its own."""
+        """Return an independent copy of the tree."""
         return QueueTree(dict(self.qdiscs), dict(self.classes), list(self.filters))
 
     def settings(self) -> DirectionSettings:
-        """Return what the qdiscs mean for a direction, and which of them cannot be taken."""
+        """Return the settings of a direction, and a reason for each qdisc that is left out."""
         found = DirectionSettings()
         if "root" in self.qdiscs:
             self._read(self.qdiscs["root"], found, 0)
@@ -136,10 +136,10 @@ class QueueTree:
         leaf = leaves[0]
         if not _leads_to(qdisc, leaf):
             if not self.filters:
-                found.untaken.append((leaf.where, "no packet reaches this class: no filter and no default lead there"))
+                found.untaken.append((leaf.where, "no packet reaches this class: no filter or default selects it"))
                 return
             found.untaken.append(
-                (self.filters[0], "a filter selects what HTB limits: here the rate is for all packets")
+                (self.filters[0], "a filter selects the packets that HTB limits: the lab's rate applies to all packets")
             )
         found.add({"rate": str(self._rate(leaf, 0))}, leaf.where)
         child = self.qdiscs.get(leaf.id)
@@ -149,7 +149,7 @@ class QueueTree:
             self._read(child, found, depth + 1)
 
     def _rate(self, leaf: QueueClass, depth: int) -> Rate:
-        """Return the rate of a class that has its parents for itself. It borrows up to its ceil, from a parent."""
+        """Return the rate of a class that is alone below its parents, from which it borrows up to its ceil."""
         rate, ceil = leaf.rates()
         parent = self.classes.get(leaf.parent)
         if parent is None or depth > 8:
@@ -167,7 +167,7 @@ def _leads_to(htb: Qdisc, leaf: QueueClass) -> bool:
 
 
 def command(tree: QueueTree, what: str, verb: str, words: list[str], where: Where) -> str:
-    """Apply `tc WHAT VERB ...`, without `dev NAME`, to the tree. Return "", or the reason why it was not taken."""
+    """Apply `tc WHAT VERB ...`, without `dev NAME`, to the tree. Return "", or the reason why it was left out."""
     place, rest = _placed(words, what)
     if what == "filter":
         if verb == "add" and place.get("parent", "") not in ("ffff:", "ingress") and "ingress" not in place:
@@ -191,7 +191,7 @@ def command(tree: QueueTree, what: str, verb: str, words: list[str], where: Wher
         tree.qdiscs.pop(parent, None)
         return ""
     if not rest:
-        return "tc needs a kind of qdisc"
+        return "the kind of the qdisc is missing"
     handle = place.get("handle", "")
     if parent == "root" and verb in ("add", "replace"):
         tree.qdiscs = {at: each for at, each in tree.qdiscs.items() if at == "ingress"}
@@ -201,7 +201,7 @@ def command(tree: QueueTree, what: str, verb: str, words: list[str], where: Wher
 
 
 def _placed(words: list[str], what: str) -> tuple[dict[str, str], list[str]]:
-    """Return where a qdisc or a class goes, and the rest: its kind and its parameters."""
+    """Return the place of a qdisc or a class, and the rest: its kind and its parameters."""
     place: dict[str, str] = {}
     left = list(words)
     while left:

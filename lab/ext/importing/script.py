@@ -1,7 +1,7 @@
-"""Read the commands of a shell script, without running anything.
+"""Read the commands of a shell script without running it.
 
 The reader knows variables, arithmetic, `seq`, braces, functions, loops over known words, `case` and simple tests. It
-reports each command whose words it cannot know, if the command is one for networks.
+reports each network command whose words it cannot know.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _SKIPPED = {"comment", "heredoc_body", "heredoc_end"}
 
 
 class _Returned(Exception):
-    """Raised where a function returns, or the script exits."""
+    """Raised when a function returns or the script exits."""
 
 
 @dataclass
 class ScriptReader:
-    """Walks over a script, and gives each command to `take`: its words, its line, and where its output goes."""
+    """Walks through a script, and passes each command to `take`: its words, its line, and the file for its output."""
 
     take: Callable[[list[str], int, str], None]
     leave: Callable[[int, str], None]  # for what cannot be read
@@ -54,7 +54,7 @@ class ScriptReader:
     def _children(self, node: Node) -> None:
         for child in node.children:
             if child.type == "ERROR" and _NETWORK.search(text_of(child) + " "):
-                self.leave(line_of(child), "this is not shell that the lab can read")
+                self.leave(line_of(child), "the lab cannot read this shell syntax")
             elif child.is_named and child.type not in _SKIPPED:
                 self._run(child)
 
@@ -87,7 +87,7 @@ class ScriptReader:
                 self._if(node)
             case "while_statement" | "until_statement" | "c_style_for_statement" | "select_statement":
                 if not (node.type == "c_style_for_statement" and self._counted(node)):
-                    self._left(node, "a loop whose rounds only running it would show: `changes` sets times")
+                    self._left(node, "only running the script would show the length of this loop: `changes` sets times")
             case "test_command" | "negated_command":
                 return
             case _:
@@ -96,7 +96,7 @@ class ScriptReader:
     def _left(self, node: Node, why: str) -> None:
         commands = re.split(r"[;\n]|&&|\|\|", text_of(node))
         if any(_NETWORK.search(each) and not _UNDOING.search(each) for each in commands):
-            self.leave(line_of(node), f"{why}; its commands are not taken")
+            self.leave(line_of(node), f"{why}; its commands are left out")
 
     def _command(self, node: Node, output: str) -> None:
         if node.type != "command":
@@ -115,7 +115,7 @@ class ScriptReader:
         except Unknown as error:
             if _NETWORK.search(text_of(node) + " "):
                 self.leave(
-                    line_of(node), f"only running the script would show {error}: --set NAME=VALUE gives a variable"
+                    line_of(node), f"only running the script would show {error}: --set NAME=VALUE sets a variable"
                 )
             return
         if not words:
@@ -151,7 +151,7 @@ class ScriptReader:
                 except Unknown:
                     output = ""
             elif child.type == "heredoc_redirect" and re.search(r"\btc\b.*-b|\bip\b.*-b", text_of(node)):
-                self.leave(line_of(node), "a batch of commands in a here-document: give them as commands")
+                self.leave(line_of(node), "a batch of commands in a here-document: write them as single commands")
             elif child.type == "heredoc_redirect" and re.search(r"^topology:", text_of(node), re.MULTILINE):
                 self.leave(line_of(node), "a containerlab file in a here-document: import a file NAME.clab.yml with it")
         if body is not None and body.type == "command":
@@ -176,7 +176,9 @@ class ScriptReader:
             self.words.variables.pop(key, None)
 
     def _list(self, node: Node) -> None:
-        """Run both sides of `&&`, and of `||` only the first: it is taken to succeed, unless a test shows otherwise."""
+        """Run both sides of `&&`, but only the first side of `||`. A command counts as successful unless a test shows
+        otherwise.
+        """
         first, operator, second = node.children[0], node.children[1].type, node.children[-1]
         result = self._test(first)
         if result is None:
@@ -243,7 +245,7 @@ class ScriptReader:
         try:
             word = self.words.joined(value) if value is not None else ""
         except Unknown as error:
-            self._left(node, f"a case of {error}: --set NAME=VALUE gives a variable")
+            self._left(node, f"a case of {error}: --set NAME=VALUE sets a variable")
             return
         for item in node.named_children:
             if item.type == "case_item":
@@ -259,7 +261,7 @@ class ScriptReader:
         result = self._test(conditions[0]) if len(conditions) == 1 or conditions else None
         others = [child for child in node.named_children if child.type in ("elif_clause", "else_clause")]
         if result is None:
-            self._left(node, "a condition that only running the script would show (--set NAME=VALUE gives a variable)")
+            self._left(node, "a condition that only running the script would show (--set NAME=VALUE sets a variable)")
             return
         body = [
             child
@@ -278,7 +280,7 @@ class ScriptReader:
             found = self._test(first)
             if found is None:
                 self._left(
-                    other, "a condition that only running the script would show (--set NAME=VALUE gives a variable)"
+                    other, "a condition that only running the script would show (--set NAME=VALUE sets a variable)"
                 )
                 return
             if found:
@@ -329,10 +331,10 @@ def read(
     leave: Callable[[Where, str], None],
     given: Mapping[str, str],
 ) -> None:
-    """Read a script whose first line is `where`, and give each command to `take`, with its line.
+    """Read a script whose first line is `where`, and pass each command to `take`, with its line.
 
-    `given` holds variables that the user sets: by name, or by position, such as 1. Raises InputError if the script is
-    too deep or too long.
+    `given` holds the user's variables, by name, or by position such as 1. Raises InputError if the script is too deep
+    or too long.
     """
 
     def at(line: int) -> Where:

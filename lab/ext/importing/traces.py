@@ -1,4 +1,4 @@
-"""Read traces of links: Mahimahi's, and columns of times and rates."""
+"""Read link traces: Mahimahi's format, and columns with times and rates."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _BETWEEN = re.compile(r"[\s,;]+")
 
 
 def looks_like(lines: list[str]) -> str:
-    """Return "opportunities" for a trace of Mahimahi's, "columns" for times and rates, else ""."""
+    """Return "opportunities" for a Mahimahi trace, "columns" for times and rates, else ""."""
     said = [line.strip() for line in lines[:50] if line.strip() and not line.startswith("#")]
     if len(said) > 1 and not _is_row(said[0]) and not said[0].isdigit():
         said = said[1:]  # a line with the columns' names
-    said = said[:2]  # a mistake further down has a line
+    said = said[:2]  # a mistake further down is reported with its line
     if said and all(each.isascii() and each.isdigit() for each in said):
         return "opportunities"
     return "columns" if said and all(_is_row(each) for each in said) else ""
@@ -31,7 +31,7 @@ def _is_row(line: str) -> bool:
 
 
 def columns(lines: list[str], file: str, time_unit: str, rate_unit: str) -> str:
-    """Return a trace of two columns, a time and the rate from then on, as the lab's CSV of durations and rates.
+    """Return a trace with two columns, times and the rates from then on, as the lab's CSV with durations and rates.
 
     The last rate lasts as long as the one before it. Times are rounded to whole milliseconds. Raises InputError with
     the line of a mistake.
@@ -48,9 +48,9 @@ def columns(lines: list[str], file: str, time_unit: str, rate_unit: str) -> str:
     moments.append(moments[-1] + max(moments[-1] - moments[-2], 1))
     for (line, _, number), moment, after in zip(rows, moments, moments[1:], strict=False):
         if after < moment:
-            raise InputError(f"{file}:{line + 1}: this time is before the one above; the first column should rise")
+            raise InputError(f"{file}:{line + 1}: this time is before the one above; the times should increase")
         if number < 0:
-            raise InputError(f"{file}:{line}: a rate is not negative")
+            raise InputError(f"{file}:{line}: a rate cannot be negative")
         rate = round(number * RATES[rate_unit])
         if rate > 10**15:
             raise InputError(f"{file}:{line}: {rate:,} bit/s is too much for a link: is --rate-unit {rate_unit} right?")

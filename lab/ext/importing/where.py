@@ -1,4 +1,4 @@
-"""Name lines of imported files."""
+"""Identify lines of imported files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from lab.spec.errors import Problem
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Names a line of an imported file."""
+    """Identifies a line of an imported file."""
 
     file: str
     line: int

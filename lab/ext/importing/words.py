@@ -1,4 +1,4 @@
-"""Expand the words of a shell script whose values the script itself states."""
+"""Expand the words of a shell script whose values follow from the script itself."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BRACES = re.compile(r"\{(-?\d{1,18}|[A-Za-z])\.\.(-?\d{1,18}|[A-Za-z])\}", re.A
 
 
 class Unknown(Exception):
-    """Raised for a value that only running the script would show."""
+    """Raised for a value that only a run of the script would show."""
 
 
 @dataclass
@@ -29,13 +29,13 @@ class Expander:
     made: int = 0  # words so far
 
     def assign(self, name: str, value: str) -> None:
-        """Set a variable. Raises InputError for a long value, which a script could double again and again."""
+        """Set a variable. Raises InputError for a long value, because a script could double it repeatedly."""
         if len(value) > LONGEST:
             raise InputError(f"the variable {name} has more than {LONGEST:,} characters")
         self.variables[name] = value
 
     def counting(self, numbers: range) -> list[str]:
-        """Return the numbers as words. Raises InputError for too many."""
+        """Return the numbers as words. Raises InputError if there are too many."""
         self.made += len(numbers)
         if self.made > MOST_WORDS * 10 or len(numbers) > MOST_WORDS:
             raise InputError(f"the script counts over more than {MOST_WORDS:,} numbers")
@@ -87,7 +87,7 @@ class Expander:
                 return re.sub(r"\\(\n?)(.?)", r"\2", text_of(node)) if "\\" in text_of(node) else text_of(node)
 
     def _bare(self, text: str) -> str:
-        """Return arithmetic with the values of variables, which need no $ there."""
+        """Return an arithmetic expression with the values of its variables, which need no $."""
         return re.sub(r"\b[A-Za-z_]\w*", lambda match: self.value(match[0]), self.filled(text))
 
     def _expansion(self, text: str) -> str:
@@ -165,7 +165,9 @@ def _with_gaps(node: Node) -> Iterator[Node]:
 
 
 def arithmetic(text: str) -> str:
-    """Return the value of + - * / % over whole numbers, with the shell's precedence. Raises Unknown."""
+    """Return the value of an expression with + - * / % and whole numbers, with the shell's precedence. Raises
+    Unknown.
+    """
     tokens = re.findall(r"\d{1,18}|[-+*/%()]|\S", text)
     if not tokens or len(tokens) > 100 or not all(re.fullmatch(r"\d+|[-+*/%()]", each) for each in tokens):
         raise Unknown(f"'{text[:40]}'")

@@ -1,4 +1,4 @@
-"""Write a topology file, with comments that name what its parts were called before."""
+"""Write a topology file, with comments that show the original names of its parts."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _ORDER = [*LinkPart.model_fields]
 
 
 def text(made: Draft, heading: str, untaken: Iterable[Problem]) -> str:
-    """Return the draft as YAML, below comments: the heading, and everything that was not taken."""
+    """Return the draft as YAML, below comments: the heading, and everything that was left out."""
     yaml = YAML()
-    yaml.width = 1000  # `_plain` decides what stands in one line
+    yaml.width = 1000  # `_plain` decides what fits on one line
     yaml.indent(mapping=2, sequence=4, offset=2)
     root = CommentedMap({"about": made.data["about"]})
     for kind in ("hosts", "routers", "switches"):
@@ -35,7 +35,7 @@ def text(made: Draft, heading: str, untaken: Iterable[Problem]) -> str:
     yaml.dump(root, out)
     lines = [f"# {heading}"]
     if left := [str(problem) for problem in untaken]:
-        lines += ["# Not taken:", *(f"#   {each}" for each in left)]
+        lines += ["# Left out:", *(f"#   {each}" for each in left)]
     return "\n".join(lines) + "\n" + out.getvalue()
 
 

@@ -1,4 +1,4 @@
-"""Show the results of commands on hosts with their own kernels, and the cost of the run."""
+"""Show the results of commands on hosts with their own kernels and the cost of the run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lab.ext.mixed.mixed import MixedRun
 
 
 def render(found: MixedRun) -> RenderableType:
-    """Return a row for each command, and the cost of the run."""
+    """Return a row for each command and the cost of the run."""
     table = Table(box=None, pad_edge=False, padding=(0, 2))
     for title in ("host", "kernel", "command", "status"):
         table.add_column(title, overflow="fold")

@@ -26,7 +26,7 @@ from lab.units import Duration, UnitError
 
 @dataclass(frozen=True)
 class MixedRun:
-    """Holds the commands of a run in order, and their outcome."""
+    """Holds the commands of a run in order and their outcome."""
 
     commands: tuple[Command, ...]
     kernels: Mapping[str, str]  # host with a command -> its kernel's name

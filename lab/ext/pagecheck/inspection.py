@@ -23,7 +23,7 @@ _SCRIPT = Path(__file__).with_name("inspect.js")
 
 @dataclass(frozen=True)
 class Inspection:
-    """Holds the number of checked pages, and their faults."""
+    """Holds the number of checked pages and their faults."""
 
     pages: int
     problems: tuple[str, ...]

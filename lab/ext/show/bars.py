@@ -12,7 +12,7 @@ from lab.spec.metric import described
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-_LENGTH = 32  # letters of the longest bar
+_LENGTH = 32  # characters of the longest bar
 _EIGHTHS = " ▏▎▍▌▋▊▉"
 _CLAIMED = "┃"  # where the claim's figure is
 _ZERO = "○"  # where a bar has no length
@@ -35,8 +35,11 @@ def bars(claim: TestedClaim) -> RenderableType:
     for each, longest in _scaled(claim):
         measured = each.result.measured
         assert measured is not None
-        if last not in (None, _scale(each)):
-            shown.add_row()
+        if last != _scale(each):
+            if last is not None:
+                shown.add_row()
+            if each.case.figure:
+                shown.add_row(Text(each.case.figure, "bold"))
         last = _scale(each)
         drawn = Text(_bar(measured.number / longest) if longest else "", style="blue")
         if each.claimed and longest and 0 <= each.claimed.number <= longest:
@@ -58,9 +61,9 @@ def _scaled(claim: TestedClaim) -> Iterator[tuple[TestedCase, float]]:
             yield each, (max(figures) or 1.0) if len(figures) > 1 else 0.0
 
 
-def _scale(each: TestedCase) -> tuple[str, str | None]:
-    """Return the metric and the unit. Bars compare only figures with equal metrics and units."""
-    return described(each.case.metric).innermost.name, each.result.unit
+def _scale(each: TestedCase) -> tuple[str, str | None, str]:
+    """Return the metric, the unit and the figure's name. Bars compare only figures for which all three are equal."""
+    return described(each.case.metric).innermost.name, each.result.unit, each.case.figure
 
 
 def _bar(share: float) -> str:

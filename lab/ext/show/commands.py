@@ -35,8 +35,8 @@ def show(
 ) -> None:
     """Show a claim's answer, figures, reason and a small plot, from the records in the store.
 
-    The command also shows a single trial, by the first digits of its address, and the runs of `lab mininet`, `lab
-    packetdrill` and `lab selftest`, by name.
+    To show a single trial, give the first digits of its address. To show a run of `lab mininet`, `lab packetdrill` or
+    `lab selftest`, give its name.
     """
     from lab.app import recorded, stored
     from lab.ext.show import display

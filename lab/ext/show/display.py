@@ -43,7 +43,7 @@ def _parts(claims: Claims) -> Iterator[RenderableType]:
 
 def _claim(claim: Claim) -> Iterator[RenderableType]:
     yield text.marked(claim.judged.declared.claim, "bold")
-    yield _why(claim) if claim.verdict.kind != "skipped" else Text("")
+    yield _why(claim) if claim.verdict.kind not in ("measured", "skipped") else Text("")
     if claim.kernels:
         yield Text(text.unmarked(claim.kernels.text))
     yield Text("")

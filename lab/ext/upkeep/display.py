@@ -43,7 +43,7 @@ def render_collection(found: Collection) -> RenderableType:
 
 
 def render_repacked(found: Repacked) -> str:
-    """Return a line for each refused file, and a summary line."""
+    """Return a line for each refused file and a summary line."""
     done = "packed" if found.form == "packed" else "unpacked"
     said = f"{_counted(found.files, 'file')} {done}: {amount(found.before)} before, {amount(found.after)} after"
     if found.elsewhere:
@@ -52,7 +52,7 @@ def render_repacked(found: Repacked) -> str:
 
 
 def render_checkup(found: Checkup) -> str:
-    """Return a line for each damaged file, and a summary line."""
+    """Return a line for each damaged file and a summary line."""
     lines = [f"{found.store}/{folder}: {fault}" for folder, fault in found.faults]
     wrong = len({folder for folder, _ in found.faults})
     said = f"{_counted(found.records, 'record')} hashed again: " + (f"{wrong} wrong" if wrong else "all whole")

@@ -92,7 +92,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Doomed:
-    """Holds a record to remove, and the reason."""
+    """Holds a record to remove and the reason."""
 
     record: Record
     bytes: int
@@ -141,7 +141,7 @@ class Collection:
 
 @dataclass(frozen=True)
 class Checkup:
-    """Lists the faults in a store's files, and the records that were removed because of them."""
+    """Lists the faults in a store's files and the records that were removed because of them."""
 
     store: Path
     records: int

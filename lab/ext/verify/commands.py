@@ -28,7 +28,7 @@ def verify(
     only: Annotated[
         str | None,
         typer.Option(
-            help="Rerun only the trials of this claim, article or run, or the trial with this address.",
+            help="Rerun only this claim, article, run or trial (name or address).",
             metavar="NAME",
             autocompletion=completion.claims,
         ),

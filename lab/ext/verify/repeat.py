@@ -89,7 +89,7 @@ def _check(record: Record, kernels: dict[str, Kernel], userlands: Callable[[str]
 
 
 def _userland(ident: str) -> str:
-    """Return the reason why nothing can run in this userland, or "" if the userland is present and intact."""
+    """Return the reason why trials cannot run in this userland, or "" if the userland is present and intact."""
     found = load(ident)
     if found is None:
         ours = [name for name in NAMES if locked(name).id == ident]

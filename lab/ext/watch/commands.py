@@ -30,9 +30,9 @@ def watch(
 ) -> None:
     """Run one trial, and show its window, queue and goodput while it runs.
 
-    The record is the same as that of `lab run`. If the store already has the record, the command keeps the stored
-    record, and compares both byte by byte. The window is cwnd if the trial samples tcp_info; otherwise, it is the
-    number of bytes in flight. The queue is the round-trip time minus the shortest round-trip time.
+    `lab run` gives the same record. If the store already has the record, the command keeps it, and compares both
+    records byte by byte. The window is cwnd if the trial samples tcp_info; otherwise, it is the number of bytes in
+    flight. The queue is the round-trip time minus the shortest round-trip time.
     """
     from lab.ext.watch import api, display
 

@@ -35,7 +35,7 @@ STEP_NS = 100_000_000  # of the trial's time, between two glimpses
 
 @dataclass(frozen=True)
 class Glimpse:
-    """Holds the bulk flow's state at `seconds` of the trial's own time, and its goodput since the last glimpse.
+    """Holds the bulk flow's state at `seconds` of the trial's own time and its goodput since the last glimpse.
 
     `window` is the congestion window in bytes if tcp_info is sampled, else the bytes in flight. `queue` is the excess
     of the round-trip time over the shortest round-trip time. `window` and `queue` are None without a probe at the

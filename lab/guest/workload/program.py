@@ -1,4 +1,4 @@
-"""Run any command of the experiment on a host, and a service for the command on another host."""
+"""Run any command of the experiment on a host and a service for the command on another host."""
 
 from __future__ import annotations
 

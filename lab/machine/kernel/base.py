@@ -1,4 +1,4 @@
-"""Define the interface of a kernel under test, and how a process becomes its guest."""
+"""Define the interface of a kernel under test and how a process becomes its guest."""
 
 from __future__ import annotations
 

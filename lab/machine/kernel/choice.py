@@ -15,7 +15,7 @@ def choose(on: str, name: str | None = None, clock: Clock | None = None) -> Kern
     """Return the kernel called `name` (None: the default) where trials run `on`.
 
     "auto" picks a kernel that can run here. For real time, it tries the running kernel first, then a user-mode kernel.
-    Raises InputError if `on` is no known place, and MachineError if no kernel is available.
+    Raises InputError if `on` is not a known place, and MachineError if no kernel is available.
     """
     match on:
         case "uml":

@@ -32,7 +32,7 @@ _DISCARDED = "/dev/null"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits the resources of each process of a build, and the time of the whole build."""
+    """Limits the resources of each process of a build and the time of the whole build."""
 
     cpu: Duration
     wall: Duration

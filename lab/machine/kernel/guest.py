@@ -135,7 +135,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class GuestResult:
-    """Describes how the command in a guest ended, and the times that it took. Times are in seconds."""
+    """Describes how the command in a guest ended and the times that it took. Times are in seconds."""
 
     status: int  # exit status; 128 + signal if killed, 127 if there is no such command
     console: Path

@@ -1,4 +1,4 @@
-"""Draw what was measured: the figure of each seed, the mean or median with its interval, and the prediction."""
+"""Draw measurements: the figure of each seed, the mean or median with its interval, and the prediction."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def _rows(panel: Axes, name: str, group: Sequence[TestedCase]) -> None:
 
 
 def _swept(panel: Axes, name: str, group: Sequence[TestedCase], axis: str) -> None:
-    """Draw a colour for each arm over the values of the sweep."""
+    """Draw each arm in its own colour against the values of the sweep."""
     (across, unit), (up, of) = (
         scale_of(values) for values in zip(*((each.case.value, each.result.measured) for each in group), strict=True)
     )

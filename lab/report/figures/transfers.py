@@ -1,4 +1,4 @@
-"""Draw segments by their length, and the times of transfers."""
+"""Draw segments by their length and the times of transfers."""
 
 from __future__ import annotations
 

@@ -402,13 +402,15 @@ def test_what_matters_is_declared(judge: Judge) -> None:
 def test_why_nobody_can_tell_is_said(judge: Judge) -> None:
     few, wide = over_seeds(judge, TEN[:3], TEN[3:6]), over_seeds(judge, TEN, [1.01 * each for each in TEN])
     assert any("3 against 3 seeds" in said and "p 0.1," in said for said in chance(few.cases[0]))
-    assert any("cannot tell, whatever they are p cannot be below 0.1" in said for said in chance(few.cases[0]))
+    assert any(
+        "cannot tell, because p cannot be below 0.1 with so few figures" in said for said in chance(few.cases[0])
+    )
     assert few.cases[0].shift
     assert few.cases[0].shift.detectable is None
     detectable = wide.cases[0].shift.detectable if wide.cases[0].shift else None
     assert detectable is not None
     assert 0.02 < detectable < 0.1
-    assert any(f"only a change of some {100 * detectable:.2g} % would show" in said for said in chance(wide.cases[0]))
+    assert any(f"only a change of about {100 * detectable:.2g} % would show" in said for said in chance(wide.cases[0]))
     answer = Answer((few, wide))
     assert (answer.exit_code, answer.plain()["counts"]["cannot tell"]) == (0, 2)
     assert ET.fromstring(answer.junit()).get("skipped") == "2"
@@ -445,7 +447,7 @@ def test_all_tests_of_a_run_are_corrected_for_one_another(judge: Judge) -> None:
     assert said["tests"] == {"tested": 2, "too_few": 1, "level": 0.05, "correction": "Holm"}
     assert said["claims"][0]["cases"][0]["shift"]["p_corrected"] == pytest.approx(4 / 70)
     suite = ET.fromstring(Answer((found,)).junit())
-    assert "2 figures tested, corrected for one another (Holm); 1 of too few repeats" in suite.findtext(
+    assert "2 figures tested, corrected for one another (Holm); too few repeats for 1 of them" in suite.findtext(
         "system-out", ""
     )
 

@@ -1,4 +1,4 @@
-"""Files of other tools, as they are read."""
+"""Other tools' files, as the lab reads them."""
 
 from __future__ import annotations
 

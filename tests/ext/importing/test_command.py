@@ -23,7 +23,7 @@ def test_what_is_written_passes_the_check(type_in: Type, folder: Path) -> None:
     done = type_in("lab import routed.clab.yml -o topologies/routed.yaml")
     assert done.returncode == 0
     assert done.stdout == ""
-    assert done.stderr.splitlines()[-1] == "topologies/routed.yaml: 2 hosts, 3 routers, 1 switch, 5 links; not taken: 8"
+    assert done.stderr.splitlines()[-1] == "topologies/routed.yaml: 2 hosts, 3 routers, 1 switch, 5 links; left out: 8"
     checked = type_in("lab check topologies/routed.yaml")
     assert (checked.returncode, checked.stderr) == (0, "no mistakes found\n")
     assert type_in("lab graph routed").returncode == 0
@@ -43,7 +43,7 @@ def test_without_a_file_it_prints_the_topology(type_in: Type) -> None:
     assert done.stdout.startswith(
         "# Imported from two.clab.yml with `lab import`.\nabout: two, imported from two.clab.yml.\n"
     )
-    assert done.stderr == "topology: 2 hosts, 1 link; everything was taken\n"
+    assert done.stderr == "topology: 2 hosts, 1 link; nothing was left out\n"
 
 
 @pytest.mark.usefixtures("folder")
@@ -53,7 +53,7 @@ def test_json(type_in: Type) -> None:
     assert answer["untaken"][0] == {
         "file": "routed.clab.yml",
         "line": 2,
-        "message": "mgmt: a network here needs no management network",
+        "message": "mgmt: the lab needs no management network",
     }
     assert answer["beside"] == {}
 

@@ -72,7 +72,7 @@ def test_the_shell(source: str, given: list[str]) -> None:
     [
         ("ip a $UNKNOWN", "1: only running the script would show the value of $UNKNOWN"),
         ("\nip a $(hostname)", "2: only running the script would show the output of 'hostname'"),
-        ("while true; do tc x; done", "1: a loop whose rounds"),
+        ("while true; do tc x; done", "1: only running the script would show the length of this loop"),
         ("if ping -c 1 x; then ip a; fi", "1: a condition"),
         ("for i in $(ls); do ip link $i; done", "1: a loop over the output of 'ls'"),
         ("case $1 in x) ip a;; esac", "1: a case of the value of $1"),
@@ -157,7 +157,7 @@ def test_a_queue_below_a_rate(imports: Imports) -> None:
     )
     assert forward.queue.kind == "fq_codel"
     assert dict(forward.queue.parameters) == {"target": "7 ms"}
-    assert untaken == ["tbf's burst of 2,000 B: here each frame leaves at the rate, without a burst"]
+    assert untaken == ["tbf's burst of 2,000 B: the lab sends each frame at the rate, without a burst"]
 
 
 def test_the_topologys_check_decides(imports: Imports) -> None:
@@ -179,11 +179,11 @@ def test_htb_without_a_default_limits_nothing(imports: Imports) -> None:
     )
     forward, _, untaken = ways(imports, shaped)
     assert forward.rate is None
-    assert untaken == ["no packet reaches this class: no filter and no default lead there"]
+    assert untaken == ["no packet reaches this class: no filter or default selects it"]
     choosing = "tc -n a filter add dev va parent 1: protocol ip u32 match ip dst 10.1.0.2/32 flowid 1:1\n"
     forward, _, untaken = ways(imports, shaped + choosing)
     assert forward.rate == Rate.of("1 Mbit/s")
-    assert untaken == ["a filter selects what HTB limits: here the rate is for all packets"]
+    assert untaken == ["a filter selects the packets that HTB limits: the lab's rate applies to all packets"]
 
 
 def test_each_class_of_several_is_named(imports: Imports) -> None:
@@ -217,7 +217,7 @@ def test_a_change_at_an_unknown_time_is_named(imports: Imports) -> None:
     forward, _, untaken = ways(imports, text)
     assert forward.delay == Duration.of("1 ms")
     assert len(untaken) == 2
-    assert "unknown time" in " ".join(untaken)
+    assert "duration is unknown" in " ".join(untaken)
 
 
 BRIDGE = """\
@@ -301,7 +301,7 @@ def test_a_route_that_differs_is_named(imports: Imports) -> None:
         ("iperf3 -s", "lab shell"),
         ("tc -n a qdisc add dev va root netem delay banana", "'banana' is not a time"),
         ("tc -n a qdisc add dev va root hfsc default 1", "hfsc has no counterpart"),
-        ("ip -n a link set va txqueuelen 5", "its own limit"),
+        ("ip -n a link set va txqueuelen 5", "their own limit"),
     ],
 )
 def test_what_has_no_counterpart_has_its_line_and_the_nearest(imports: Imports, command: str, instead: str) -> None:

@@ -46,7 +46,7 @@ def test_there_and_back(tmp_path: Path) -> None:
     [
         ("1 1\n2 2\nx y\n", r":3: 'x y' is not a time and a rate"),
         ("1 1\n2 2\n1 2\n", r":3: this time is before the one above"),
-        ("1 1\n2 -2\n", r":2: a rate is not negative"),
+        ("1 1\n2 -2\n", r":2: a rate cannot be negative"),
         ("1 1\n2 1e30\n", r":2: .* is --rate-unit"),
         ("5\n3\n", r":2: 3 ms is before"),
         ("5\n7\n\n", r":3: '' is not a time"),

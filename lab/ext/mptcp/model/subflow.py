@@ -112,7 +112,7 @@ class Subflow(LossySender):
         return self.wmem_queued() < self.sndbuf
 
     def sendmsg_frag(self, data_seq: int, length: int, window: int) -> int:
-        """Queue data in one skb, as far as the window allows, and return its length: mptcp_sendmsg_frag()."""
+        """Queue data in one skb, up to the window's limit, and return its length: mptcp_sendmsg_frag()."""
         goal = self._xmit_size_goal()
         tail = self.write_queue[-1] if self.write_queue else None
         room = goal - self._tail_len() if tail else 0

@@ -24,7 +24,7 @@ from lab.units import Duration
 
 @dataclass(frozen=True)
 class ScriptRuns:
-    """Holds the judged scripts in order, and the differences from a second kernel."""
+    """Holds the judged scripts in order and the differences from a second kernel."""
 
     scripts: tuple[JudgedScript, ...]
     kernel: str

@@ -69,7 +69,9 @@ _BPF = r"[\w./-]*\w\.bpf\.o\b"  # an object for the kernel's own machine, which 
 
 
 def lacking(text: str, configuration: str, userland: Userland) -> tuple[str, ...]:
-    """Return the options and programs that a test's text mentions but that the kernel and the userland lack."""
+    """Return the options and programs that a test's text mentions but that are missing in the kernel and the
+    userland.
+    """
     return (*_options(text, configuration), *_programs(text, userland))
 
 

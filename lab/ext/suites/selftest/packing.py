@@ -39,7 +39,7 @@ class CompileFailed(LabError):
 
 @dataclass(frozen=True, slots=True)
 class PackedTests:
-    """Holds a test in the form for a guest, and the programs that could not be built for the test."""
+    """Holds a test in the form for a guest and the programs that could not be built for the test."""
 
     archive: bytes  # a compressed tar file; the same bytes on every machine
     text: str  # of the test itself, and of the program with its name that it starts

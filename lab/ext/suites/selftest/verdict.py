@@ -1,4 +1,4 @@
-"""Judge one of the kernel's selftests by its exit status, and its parts by their TAP output."""
+"""Judge one of the kernel's selftests by its exit status and its parts by their TAP output."""
 
 from __future__ import annotations
 

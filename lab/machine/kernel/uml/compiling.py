@@ -36,7 +36,7 @@ SAMPLE = "net/socket.o"  # an object that every series compiles without special 
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """Chooses where ccache stores objects, and whether a build may add objects. Objects from foreign code are not
+    """Chooses where ccache stores objects and whether a build may add objects. Objects from foreign code are not
     shared.
     """
 
