@@ -36,7 +36,6 @@ SESSIONS = (
     "lab shell shared-bottleneck",
     "lab shell shared-bottleneck rival",
     "lab mn shared-bottleneck",
-    "lab mininet --clock real script.py",
 )
 
 # Typed with the files that stand beside them: (page, part; all of it without one).
@@ -77,7 +76,9 @@ RENDERS = "it executes all notebooks; tests/report renders small ones"
 
 REDIRECTS = "its output goes to a file, which a test's commands cannot do; a person tried it"
 SHOWS = "it needs a capture beside it; tests/ext/export/test_wireshark.py shows one with the profile"
+PROMPTS = "it needs a script of the reader's; tests/ext/mininet/test_mn.py types at the prompt of one"
 PARSED = {
+    "lab mininet --clock real script.py": PROMPTS,
     "WIRESHARK_CONFIG_DIR=wireshark tshark -C replab -r capture.sender.eth0.pcap": SHOWS,
     "lab shell two-hosts -c 'timeout 5 tcpdump -U -s 128 -ni eth0 -w - 2> /dev/null & sleep 1;"
     " ping -c 3 receiver > /dev/null; wait' > ping.pcap": REDIRECTS,
