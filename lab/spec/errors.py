@@ -72,7 +72,7 @@ def no_file(path: Path) -> str:
 
 
 def unreadable(path: Path, error: OSError) -> str:
-    """Return why a file cannot be read. If it does not exist, suggest a similar name from its folder."""
+    """Return a message that explains why a file cannot be read, with a similar name from its folder if it is missing."""
     return f"cannot be read: {_absent(path) if isinstance(error, FileNotFoundError) else error.strerror}"
 
 
