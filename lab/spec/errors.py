@@ -72,7 +72,7 @@ def no_file(path: Path) -> str:
 
 
 def unreadable(path: Path, error: OSError) -> str:
-    """Return a message that explains why a file cannot be read, with a similar name from its folder if it is missing."""
+    """Return why a file cannot be read, as a message, with a similar name from its folder if the file is missing."""
     return f"cannot be read: {_absent(path) if isinstance(error, FileNotFoundError) else error.strerror}"
 
 
