@@ -42,7 +42,7 @@ def meaning(source: bytes) -> bytes:
 
 
 def fingerprint(files: Mapping[str, bytes]) -> str:
-    """Return the SHA-256, in hex, of the meanings of these files, with their names.
+    """Return the SHA-256, in hex, of the names and meanings of these files.
 
     The user's cache stores the result, because parsing takes a tenth of a short trial's time. Raises SyntaxError.
     """

@@ -43,8 +43,7 @@ class HelpfulGroup(TyperGroup):
         """Write the commands that are not hidden."""
         commands = ((name, self.commands[name]) for name in self.list_commands(ctx))
         shown = {name: _sentence(found.help) for name, found in commands if not found.hidden}
-        known = sections()
-        found = known if set(shown) & set(known["Start"]) else {"Commands": tuple(shown)}
+        found = sections() if ctx.parent is None else {"Commands": tuple(shown)}
         width = max(map(len, shown), default=0)
         for title, names in found.items():
             _write(formatter, title, ((name.ljust(width), shown[name]) for name in names if name in shown))

@@ -72,7 +72,7 @@ def no_file(path: Path) -> str:
 
 
 def unreadable(path: Path, error: OSError) -> str:
-    """Return why a file cannot be read. If it does not exist, suggest a similar name from its folder."""
+    """Return why a file cannot be read, as a message, with a similar name from its folder if the file is missing."""
     return f"cannot be read: {_absent(path) if isinstance(error, FileNotFoundError) else error.strerror}"
 
 

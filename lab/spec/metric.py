@@ -72,7 +72,7 @@ class DeclaredMetric:
         return replace(self, measure=over.cut_by(steady), given={**self.given, "steady": str(steady)})
 
     def plain(self) -> dict[str, Any]:
-        """Return the plain arguments by name, including the inner metric's arguments, for a register."""
+        """Return the arguments that are numbers, text, booleans or None, by name, with those of the inner metric."""
         own = {key: value for key, value in self.given.items() if isinstance(value, _PLAIN)}
         if self.over_time:
             own = {key: value for key, value in own.items() if value is not None}

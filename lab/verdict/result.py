@@ -74,7 +74,7 @@ class Result:
 
     @property
     def standing(self) -> _Standing | None:
-        """The state of the prediction: it "holds" if the whole measured interval is within its declared accuracy.
+        """The state of the prediction: it "holds" if the whole measured interval is within the declared accuracy.
 
         The prediction is "off" if no part of the interval is within the accuracy, and otherwise "undecided", so that
         noise does not excuse a wrong prediction. None if the prediction has no accuracy to meet.

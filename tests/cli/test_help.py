@@ -85,3 +85,10 @@ def test_an_old_name_works_with_a_hint(
 def test_other_names_stay(capsys: pytest.CaptureFixture[str]) -> None:
     assert renamed(["run", "plan"]) == ["run", "plan"]
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("path", [path for path in commands() if getattr(found(path)[0], "commands", {})])
+def test_the_help_of_a_group_lists_all_of_its_commands(path: tuple[str, ...]) -> None:
+    group, _ = found(path)
+    shown = {name for name, command in group.commands.items() if not command.hidden}
+    assert shown <= set(re.findall(r"^  (\S+)", help_of(path), re.MULTILINE))

@@ -15,7 +15,7 @@ from lab.errors import InputError
 if TYPE_CHECKING:
     from lab.machine.kernel import UmlKernel
 
-kernels = typer.Typer(help="Build, fetch, import and list kernels under test.", no_args_is_help=True)
+kernels = typer.Typer(help="Build, fetch, take and list kernels under test.", no_args_is_help=True)
 
 
 @kernels.command("build")
@@ -42,7 +42,9 @@ def build_kernel(
             help="Build the kernel source in this .deb or tar file instead of the packaged source.", metavar="FILE"
         ),
     ] = None,
-    tree: Annotated[Path | None, typer.Option(help="Build this kernel source tree as it is.", metavar="DIR")] = None,
+    tree: Annotated[
+        Path | None, typer.Option(help="Build this kernel source tree in its present state.", metavar="DIR")
+    ] = None,
     variants: Annotated[
         bool, typer.Option("--variants", help="Also build the kernel variants that experiments need.")
     ] = False,

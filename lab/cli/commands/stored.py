@@ -42,7 +42,8 @@ def report(
     Without an ARTICLE, the report also has a page for each Mininet script with a record. An article without a notebook
     gets a default notebook. With --check, the exit code is 1 if a link is dead, an image has no alternative text, a
     page is wider than the screen (390 to 1920 pixels), or a phone shows text smaller than 9 pixels. With --axe, the
-    exit code is also 1 if a page violates an axe-core rule, on a phone in light mode or on a laptop in dark mode.
+    exit code is also 1 if a page violates an axe-core rule. The lab checks pages as a phone in light mode and a laptop
+    in dark mode show them.
     """
     from lab.app.extension import hook, hooks
     from lab.app.options import reading_from

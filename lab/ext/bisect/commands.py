@@ -26,7 +26,7 @@ def bisect(
             autocompletion=completion.claims,
         ),
     ],
-    tree: Annotated[Path, typer.Option(help="The kernel's source tree, in git.", metavar="DIR")],
+    tree: Annotated[Path, typer.Option(help="A git checkout of the kernel's source.", metavar="DIR")],
     good: Annotated[str, typer.Option(help="A revision before the change.", metavar="REV")],
     bad: Annotated[str, typer.Option(help="A later revision, after the change.", metavar="REV")],
     *,

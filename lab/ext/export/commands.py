@@ -78,7 +78,8 @@ def export(
 ) -> None:
     """Write records for other programs: qvis, Perfetto, Wireshark, data frames and KCIDB.
 
-    The same store gives the same bytes. `lab store export` writes the packets of a capture as a table.
+    Exports of the same store are identical, byte for byte. `lab store export` writes the packets of a capture as a
+    table.
     """
     from lab.ext.export import api
 

@@ -45,8 +45,8 @@ def import_files(
 ) -> None:
     """Write a topology from other tools' files.
 
-    The command never runs a shell script. It prints everything that a topology cannot express on standard error, with
-    its line and the closest alternative.
+    The command never runs a shell script. On standard error, it lists everything that a topology cannot express,
+    with its line and the closest alternative.
     """
     from lab.ext.importing import api
 

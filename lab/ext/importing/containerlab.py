@@ -161,7 +161,7 @@ class _Reader:
         return Device(node, name, "veth", where)
 
     def _run(self, name: str, node: Mapping[str, Any]) -> None:
-        """Follow the commands and the sysctls of a node."""
+        """Apply the commands and the sysctls of a node to the network."""
         if name in self.switches:
             return
         for place, layer in self._layers(name, node):

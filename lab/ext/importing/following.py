@@ -1,4 +1,4 @@
-"""Follow `ip`, `tc`, `sysctl` and related commands, and keep what they would build, without running them.
+"""Read `ip`, `tc`, `sysctl` and related commands, and keep what they would build, without running them.
 
 `Follower.follow` takes one command at a time. A `FoundNetwork` collects the results. A command without a counterpart
 becomes a problem at its line.
@@ -42,7 +42,7 @@ _FLAGS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass
 class Follower:
-    """Follows commands one by one. `shell` follows the text of `sh -c`."""
+    """Applies commands one by one. `shell` applies the text of `sh -c`."""
 
     network: FoundNetwork
     shell: Callable[[str, Where, str], None] = lambda _text, _where, _space: None
@@ -66,7 +66,7 @@ class Follower:
         }
 
     def follow(self, words: list[str], where: Where, space: str, output: str = "") -> None:
-        """Follow one command in a namespace. `output` is the file that its output goes to."""
+        """Apply one command in a namespace. `output` is the file that its output goes to."""
         words = _plain(words)
         if not words:
             return
@@ -173,7 +173,7 @@ class Follower:
                     device.offloads[flag] = (value == "on", where)
 
     def _containerlab(self, words: list[str], where: Where) -> None:
-        """Follow `containerlab tools netem set`."""
+        """Apply `containerlab tools netem set` to the network."""
         given: dict[str, str] = {}
         for word, value in zip(words, [*words[1:], ""], strict=True):
             if word.startswith("-"):

@@ -149,7 +149,7 @@ def _network(source: tuple[Path, str], kind: str, options: ImportOptions) -> Fou
 
 
 def _follow(network: FoundNetwork, file: str, text: str, options: ImportOptions) -> None:
-    """Follow a shell script, which starts in the network's root."""
+    """Apply the commands of a shell script, which starts in the network's root."""
 
     def inside(source: str, where: Where, space: str) -> None:
         script.read(

@@ -1,4 +1,4 @@
-"""Follow `ip` and the older commands like it, and keep the devices, addresses and routes that they would create."""
+"""Read `ip` and the older commands like it, and keep the devices, addresses and routes that they would create."""
 
 from __future__ import annotations
 
@@ -66,14 +66,14 @@ class ScriptTime:
 
 @dataclass
 class Interfaces:
-    """Follows the commands that create devices, and assign addresses and routes. `follow` follows an inner command."""
+    """Applies the commands that create devices, and assign addresses and routes. `follow` applies an inner command."""
 
     network: FoundNetwork
     clock: ScriptTime
     follow: Callable[[list[str], Where, str], None]
 
     def ip(self, words: list[str], where: Where, space: str) -> None:
-        """Follow an `ip` command. Raises ValueError if the command has no counterpart."""
+        """Apply an `ip` command to the network. Raises ValueError if the command has no counterpart."""
         version = 0
         while words and words[0].startswith("-"):
             option, words = words[0], words[1:]
@@ -265,7 +265,7 @@ class Interfaces:
             self.network.space(space, where).routes.append(FoundRoute(str(destination), via, where))
 
     def brctl(self, words: list[str], where: Where, space: str) -> None:
-        """Follow `brctl addbr` and `brctl addif`."""
+        """Apply `brctl addbr` and `brctl addif` to the network."""
         if words[0] == "addbr":
             self.bridge(space, words[1], where)
         elif words[0] == "addif":
@@ -274,7 +274,7 @@ class Interfaces:
                 self.found(space, name, where).master = bridge
 
     def ovs_vsctl(self, words: list[str], where: Where, space: str) -> None:
-        """Follow `ovs-vsctl add-br` and `add-port`. Raises ValueError for a VLAN or a tunnel."""
+        """Apply `ovs-vsctl add-br` and `add-port` to the network. Raises ValueError for a VLAN or a tunnel."""
         for command in " ".join(each for each in words if not each.startswith("--m")).split(" -- "):
             given = [each for each in command.split() if not each.startswith("-")]
             if given[:1] == ["add-br"]:
@@ -287,7 +287,7 @@ class Interfaces:
                 raise ValueError("an interface of this type has no counterpart: use a link")
 
     def ifconfig(self, words: list[str], where: Where, space: str) -> None:
-        """Follow `ifconfig DEVICE ...`."""
+        """Apply `ifconfig DEVICE ...` to the network."""
         device, rest = words[0], words[1:]
         given = _options(rest, "address", ("netmask", "broadcast", "mtu", "hw", "ether", "txqueuelen"))
         if "mtu" in given:
@@ -300,7 +300,7 @@ class Interfaces:
             self._address("add", [str(ipaddress.ip_interface(text)), "dev", device], where, space)
 
     def route(self, words: list[str], where: Where, space: str) -> None:
-        """Follow `route add`."""
+        """Apply `route add` to the network."""
         if words[:1] != ["add"]:
             return
         words = [each for each in words[1:] if each not in ("-net", "-host", "gateway")]

@@ -61,7 +61,7 @@ def collect(
 ) -> None:
     """List the records that match all conditions, or remove them with --yes.
 
-    The command removes nothing while another command uses the store. For damaged records, use `lab store fsck`.
+    The command does not remove records while another command uses the store. For damaged records, use `lab store fsck`.
     """
     from lab.ext.upkeep import api, display
 
@@ -76,7 +76,7 @@ def pack(claims: _Claims = None, older_than: _OlderThan = None, results: Results
     """Compress the large captures and samples of records.
 
     The hashes of the records stay the same. Commands that read a packed file unpack it into the folder for temporary
-    files. The command packs nothing while another command uses the store. Default: all records.
+    files. The command does not pack files while another command uses the store. Default: all records.
     """
     from lab.ext.upkeep import api
 
