@@ -30,7 +30,7 @@ UNLIMITED = ("None", "False", "-1")  # values of these keyword arguments that as
 MODULES = {"tkinter": WINDOWS, "Tkinter": WINDOWS}
 COMMANDS = (
     (re.compile(r"\b(?:pip3?|apt|apt-get|yum|dnf) install\b|\bgit clone\b"), NETWORK),
-    (re.compile(r"\biperf3 (?:.* )?(?:-[nk]|--bytes|--blockcount)\b"), COUNTED),
+    (re.compile(r"\biperf3 (?:[^|;&]* )?(?:-[nk]|--bytes|--blockcount)\b"), COUNTED),
     (re.compile(r"\btcp_probe\b"), "Linux has had no tcp_probe since 4.16: use `ss --info`"),
     (re.compile(r"^\s*(?:sudo )?(?:xterm|gnome-terminal|wireshark)\b"), WINDOWS),
 )

@@ -55,6 +55,10 @@ def test_each_call_has_its_line_and_what_to_do(text: str, said: str) -> None:
     assert line.startswith(f"here/net.py:2: {said}")
 
 
+def test_another_commands_option_is_not_iperf3s() -> None:
+    assert lines("h1.cmd('iperf3 -c 10.0.0.2 -t 5 | head -n 3')\n") == []
+
+
 def test_only_the_script_and_its_modules_are_read() -> None:
     contents = {"net.py": b"import own\nopen('data.py')\n", "own.py": b"makeTerm(h)\n", "data.py": b"makeTerm(h)\n"}
     packed = PackedScript("net.py", ("python3", "net.py"), contents)
