@@ -3,12 +3,12 @@
 Source: arithmetic. The smallest trial there is: what it takes is the lab's own.
 """
 
-from lab import Absolute, Arm, Experiment, Ping, Reported, metric
+from lab import Absolute, Arm, Experiment, Implied, Ping, metric
 
 EXPERIMENT = Experiment(
     topology="two-hosts",
     workload=Ping(),
     metric=metric.ping_rtt(),
     tolerance=Absolute("2 us", because="the hosts' own work takes no time"),
-    arms=(Arm("one", Reported("2 ms", "two delays of 1 ms")),),
+    arms=(Arm("one", Implied("2 ms", "two delays of 1 ms")),),
 )

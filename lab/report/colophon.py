@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from html import escape
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 
 from lab.record.record import Record
 from lab.report import html, wording
@@ -26,7 +26,7 @@ def colophon(records: Iterable[Record]) -> str:
     facts = dict(_facts(shown))
     listed = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
     note = f"{facts['Kernel']}; run {facts['Run']}".replace("{", "").replace("}", "")
-    entry = escape(_ENTRY.format(version=version("replab"), note=note))
+    entry = escape(_ENTRY.format(version=_version(), note=note))
     return "\n".join(
         [
             html.heading("cite", "About this report", "About"),
@@ -43,4 +43,11 @@ def _facts(records: list[Record]) -> Iterator[tuple[str, str]]:
     yield "Kernel", wording.listed(f"Linux {number}, HZ {hz}" for number, hz in sorted(kernels))
     yield "Trials", f"{wording.plural(len(records), 'trial')} with a page here"
     yield "Run", " to ".join(dict.fromkeys([days[0], days[-1]])) if days else "date unknown"
-    yield "Lab", f"replab {version('replab')}"
+    yield "Lab", f"replab {_version()}"
+
+
+def _version() -> str:
+    try:
+        return version("replab")
+    except PackageNotFoundError:  # the code of a bundle is not installed
+        return "from a bundle"

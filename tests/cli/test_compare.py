@@ -167,7 +167,7 @@ def test_a_baseline_outlives_what_it_was_made_from(here: Path, kernel: UmlKernel
     (claim,) = json.loads(done.stdout)["claims"]
     assert (done.returncode, claim["change"]) == (0, "identical"), done.stderr
     done = lab(here, "regress", "--baseline", "autumn")
-    assert (done.returncode, "use one of spring" in done.stderr) == (2, True)
+    assert (done.returncode, "use spring" in done.stderr) == (2, True)
 
 
 def test_altered_captures_are_not_compared(here: Path) -> None:
@@ -196,9 +196,9 @@ def test_stores_of_another_seed_are_not_compared(here: Path) -> None:
 
 def test_what_cannot_be_compared_is_said(here: Path) -> None:
     for argv, code, message in (
-        (("compare", "results", "nowhere"), 2, "nowhere is not a store of records"),
+        (("compare", "results", "nowhere"), 2, "nowhere: no such file"),
         (("regress", "--kernel", "7.2", "short"), 2, "compares two kernels"),
-        (("verify", "nowhere"), 2, "nowhere is not a store of records"),
+        (("verify", "nowhere"), 2, "nowhere: no such file"),
     ):
         done = lab(here, *argv)
         assert (done.returncode, message in done.stderr) == (code, True), done.stderr

@@ -36,6 +36,7 @@ NEEDS: dict[str, dict[str, str]] = {
     "grade": {"submissions": "handed-in.ipynb"},
     "export": {"names": "toy/header", "qlog": ""},
     "graph": {"topology": "symmetric-1g"},
+    "import": {"files": "rates.txt", "out": "out.yaml"},
     "kernel baseline": {"name": "spring"},
     "kernel fetch": {"name": "./file"},
     "mixed": {"topology": "symmetric-1g", "commands": "sender: true"},
@@ -66,22 +67,31 @@ WRONG = {
     "clock": "nope",
     "cluster": "nope",
     "config": "nosuch.config",
+    "controller": "nope",
+    "custom": "nosuch.py",
     "fabric": "nope",
+    "given": "nope",
     "files": "nosuch.yaml",
     "good": "nope",
     "host": "nope",
+    "ipbase": "nope",
     "jobs": "-1",
     "kernel": "9.9",
     "kernels": "sender=9.9",
     "keyring": "nosuch.gpg",
+    "link": "nope",
     "modules": "nosuch",
     "name": "nope",
     "names": "nope",
     "new": "nosuch",
     "on": "nope",
+    "only": "nope",
     "origin": "Nope",
     "patch": "nosuch.patch",
     "point": "nope",
+    "post": "nosuch.mn",
+    "pre": "nosuch.mn",
+    "rate_unit": "nope",
     "repeat": "0",
     "report": "nope=file",
     "results": "file",
@@ -95,12 +105,18 @@ WRONG = {
     "store": "nosuch",
     "stores": "nosuch",
     "submissions": "nosuch.ipynb",
+    "switch": "nope",
     "system": "nope",
     "template": "nope",
+    "test": "nope",
+    "time_unit": "nope",
+    "topo": "nope",
     "topology": "nope",
     "tree": "nosuch",
     "userland": "nope",
+    "verbosity": "nope",
     "wanted": "nope",
+    "what": "nope",
     "words": "nope",
 }
 BESIDE = {"balance": ["--shard", "1/2"], "config": ["7.2-mine"], "patch": ["7.2-mine"]}
@@ -169,6 +185,7 @@ def typed(
     (here / "file").write_text("no store\n")
     (here / "one.pkt").write_text("0 socket(..., SOCK_STREAM, IPPROTO_TCP) = 3\n")
     (here / "net.py").write_text("")
+    (here / "rates.txt").write_text("0 12\n1 3\n")
     nbformat.write(nbformat.v4.new_notebook(), here / "handed-in.ipynb")
     (here / "tree").mkdir()
     for words in (

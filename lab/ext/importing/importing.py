@@ -96,6 +96,8 @@ def read(files: Sequence[Path], out: Path | None, options: ImportOptions) -> Imp
         raise InputError(f"-o {out}: this is the file to import; choose a different name")
     sources = [(path, _source(path)) for path in files]
     kinds = [_kind(path, text) for path, text in sources]
+    if options.topo and kinds[0] != "mininet":
+        raise InputError(f"--topo {options.topo}: {display(files[0])} is not a Mininet script; leave out --topo")
     if kinds[0] == "trace":
         return _of_traces(sources, kinds, out, options)
     if "trace" in kinds or any(kind != "script" for kind in kinds[1:]):

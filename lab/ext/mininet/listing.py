@@ -8,7 +8,6 @@ from html import escape
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.ext.mininet import page
 from lab.ext.mininet.recorded import command_of, outcome_of
 from lab.ext.mininet.running import CLAIMS
 from lab.record.record import Record
@@ -38,6 +37,8 @@ def _written(record: Record, folder: Path) -> Iterator[tuple[str, list[str]]]:
             return
         words = command_of(record).words
         ways = f'<a href="../index.html">All articles</a><span>{escape(words[0])}</span>'
+        from lab.ext.mininet import page  # it draws, which a report without scripts does not need
+
         text, ended = page.render(record, ways), outcome_of(record)
     except LabError:
         return
