@@ -167,11 +167,7 @@ class ClaimResult:
     clock: Clock
     results: tuple[Result, ...]
     parts: tuple[tuple[str, Verdict], ...] = ()  # of the sentence, by name; empty if it is judged as a whole
-
-    @property
-    def is_study(self) -> bool:
-        """Whether there is no claim to judge: no part of a sentence, and no claimed figure."""
-        return not self.parts and not any(result.claimed for result in self.results)
+    is_study: bool = False  # whether there is no claim to judge
 
     @property
     def model_is_off(self) -> tuple[Result, ...]:
@@ -230,11 +226,12 @@ def evaluate(
     judged = {case.figure_key: _result(case, figures, clock) for case in cases}
     results = tuple(_borne_out(result, judged) for result in judged.values())
     parts = _parts(results, untestable)
-    whole = parts[""] if "" in parts else sum_up(list(parts.items())) if parts else _of_study(results)
+    is_study = not untestable and not any(case.counts for case in cases)
+    whole = _of_study(results) if is_study else parts[""] if "" in parts else sum_up(list(parts.items()))
     if whole.kind == "not testable as stated" and not any(result.measured for result in results):
         whole = combine([(_name(result), result.verdict) for result in results if result.verdict])
     named = tuple((name, verdict) for name, verdict in parts.items() if name)
-    return ClaimResult(cases[0].claim, whole, kernel, clock, results, named)
+    return ClaimResult(cases[0].claim, whole, kernel, clock, results, named, is_study)
 
 
 def _parts(results: Sequence[Result], untestable: Sequence[Untestable]) -> dict[str, Verdict]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -62,6 +62,13 @@ def test_each_trial_gives_every_figure() -> None:
     first = result.results[0].measured
     assert first
     assert first.bounds[0] < 100 < first.bounds[1]
+
+
+def test_a_claim_of_which_only_an_arm_without_figure_is_shown_is_no_study() -> None:
+    arms = [case("one"), case("two", claimed=None)]
+    records = [_Record(_Trial(CaseKey(arm, ""), 1), bps(100)) for arm in ("one", "two")]
+    result = evaluate(arms, records, lambda *_: Forecast(), "7.2", "virtual")  # type: ignore[arg-type]
+    assert not replace(result, results=result.results[1:]).is_study
 
 
 def test_no_figure_counts_or_has_a_verdict() -> None:

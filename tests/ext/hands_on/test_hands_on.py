@@ -1,4 +1,4 @@
-"""`lab shell`: a person at a terminal, a script, and whoever pulls the plug."""
+"""`lab shell`: a person at a terminal, a script, and a person who pulls the plug."""
 
 from __future__ import annotations
 
