@@ -6,6 +6,15 @@ Metrics only read files, and need no privileges.
 from lab.metric.acks import ack_delay, acks_after_hole, acks_at_once, packets_per_gb, segments_per_ack
 from lab.metric.capture import Capture, CaptureError
 from lab.metric.cpu import cpu_per_gb
+from lab.metric.datagrams import (
+    Journeys,
+    delay_variation,
+    jitter,
+    journeys,
+    lost_share,
+    one_way_delay,
+    reordered_share,
+)
 from lab.metric.flent import flent_file, flent_goodput, flent_rtt
 from lab.metric.flow import Connection, Segments, bulk
 from lab.metric.flows import (
@@ -45,6 +54,8 @@ from lab.metric.metrics import (
     header_lengths,
     idle_share,
     iperf3_goodput,
+    iperf3_jitter,
+    iperf3_lost_share,
     iperf_goodput,
     ping_rtt,
     qperf_goodput,
@@ -78,6 +89,7 @@ __all__ = [
     "Connection",
     "DeclaredMetric",
     "Flow",
+    "Journeys",
     "MetricError",
     "RoundTrips",
     "Segments",
@@ -99,6 +111,7 @@ __all__ = [
     "counts_of",
     "cpu_per_gb",
     "data_packets",
+    "delay_variation",
     "drops",
     "echo_error",
     "exchange_time",
@@ -117,18 +130,24 @@ __all__ = [
     "header_share",
     "idle_share",
     "iperf3_goodput",
+    "iperf3_jitter",
+    "iperf3_lost_share",
     "iperf_goodput",
     "jain_index",
+    "jitter",
+    "journeys",
     "largest_payload",
     "latencies",
     "lone_acks",
     "long_run_goodput",
+    "lost_share",
     "marked_share",
     "mean_queue_delay",
     "message_latency",
     "most_in_flight",
     "mss_in",
     "of_flow",
+    "one_way_delay",
     "packets_per_gb",
     "part_of",
     "ping_rtt",
@@ -141,6 +160,7 @@ __all__ = [
     "queue_drops_since_first",
     "queue_marked_share",
     "queue_marks",
+    "reordered_share",
     "retransmits",
     "retransmitted_share",
     "round_trips_of",

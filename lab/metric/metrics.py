@@ -18,6 +18,7 @@ from lab.metric.tools import (
     Side,
     expert_repeats,
     iperf3_bits_per_second,
+    iperf3_datagrams,
     iperf_bits_per_second,
     netstat_counters,
     ping_rtts,
@@ -36,6 +37,18 @@ NO_GROWTH = 1e-3  # of a window: the kernel recomputes and rounds its ratio of p
 def iperf3_goodput(side: Side = "received") -> Measure:
     """Measure the mean rate that iperf3's receiver or sender reports. The sender's rate includes buffered data."""
     return lambda record: Value(iperf3_bits_per_second(record.text(outputs.IPERF3), side), "bit/s")
+
+
+@measures("1")
+def iperf3_lost_share() -> Measure:
+    """Measure the share of lost datagrams that iperf3's receiver reports."""
+    return lambda record: Value(iperf3_datagrams(record.text(outputs.IPERF3), "lost_percent") / 100, "1")
+
+
+@measures("s")
+def iperf3_jitter() -> Measure:
+    """Measure the jitter that iperf3's receiver reports, in seconds (RFC 3550, 6.4.1)."""
+    return lambda record: Value(iperf3_datagrams(record.text(outputs.IPERF3), "jitter_ms") / 1e3, "s")
 
 
 @measures("bit/s")

@@ -157,6 +157,18 @@ class Packets:
         return np.where(self.tcp | self.udp, np.maximum(self._layers.length - header, 0), 0)
 
     @cached_property
+    def payload_start(self) -> Ints:
+        """Return the first 16 captured bytes of a UDP payload, hashed to 64 bits."""
+        start = self._layers.transport + 8
+        held = np.clip(np.minimum(self._ends - start, self.payload), 0, 16) * self.udp
+        key = np.zeros(len(self), np.uint64)
+        for at in (0, 8):
+            missing = (8 - np.clip(held - at, 0, 8)).astype(np.uint64)  # bytes of the next word that are not payload
+            word = self._gather(">u8", start + at).astype(np.uint64)
+            key = _mixed(key, np.where(missing < 8, word >> np.uint64(8) * (missing % np.uint64(8)), 0))
+        return _where(self.udp, key)
+
+    @cached_property
     def timestamped(self) -> Bools:
         """Return whether the packet has a TCP timestamp option in the layout of RFC 7323, appendix A: NOP NOP TS."""
         found: Bools = self._stamps["layout"] == 0x0101080A

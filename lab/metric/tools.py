@@ -10,10 +10,11 @@ from typing import Literal
 
 from lab.guest import outputs
 from lab.spec.metric import MetricError
-from lab.units import Value
+from lab.units import Rate, Value
 
 Side = Literal["received", "sent"]
 
+_RUNAWAY = 2  # times its own rate: iperf3 is at most one block ahead of it
 _IPERF_FIELDS = 9  # time, two addresses with ports, id, interval, bytes, bits per second
 _QPERF = re.compile(r"^\s+(\w+)\s+=\s+([\d.,]+) (\S+(?: cpus)?)\s*$", re.MULTILINE)
 _SCALES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}  # qperf counts in thousands
@@ -28,15 +29,35 @@ def iperf3_bits_per_second(text: str, side: Side) -> float:
 
     The text may begin with warnings.
     """
+    return _iperf3_number(text, f"sum_{side}", "bits_per_second", f"how much was {side}")
+
+
+def iperf3_datagrams(text: str, field: Literal["jitter_ms", "lost_percent"]) -> float:
+    """Return the jitter in ms, or the lost datagrams in per cent, that `iperf3 -u -J` reports for the receiver."""
+    return _iperf3_number(text, "sum", field, "how datagrams arrived")
+
+
+def _iperf3_number(text: str, part: str, field: str, about: str) -> float:
+    """Return a number at the end of iperf3's report. Raises MetricError if iperf3 failed, or sent far too much.
+
+    iperf3 3.16 to 3.19 divides what it sent by the time since its start. If it starts to send in the microsecond of
+    its start, the result is infinite, becomes 0 as an integer, and iperf3 sends without a limit until its clock moves.
+    """
     output = outputs.report(text)
     if output is None:
         raise MetricError(f"iperf3 reported nothing: {outputs.sentence('iperf3', text)}")
     if "error" in output:
         raise MetricError(f"iperf3 failed: {output['error']}")
     try:
-        return float(output["end"][f"sum_{side}"]["bits_per_second"])
+        target = output["start"].get("target_bitrate")
+        if target and (sent := output["end"]["sum_sent"]["bits_per_second"]) > _RUNAWAY * target:
+            raise MetricError(
+                f"iperf3 sent {sent / target:.0f} times its rate of {Rate(target)}: its clock had not moved when it "
+                "began to send, and it divided by zero; take another seed, or a link with a lower rate"
+            )
+        return float(output["end"][part][field])
     except (KeyError, TypeError) as error:
-        raise MetricError(f"iperf3 did not report how much was {side}: its output has no {error}") from error
+        raise MetricError(f"iperf3 did not report {about}: its output has no {error}") from error
 
 
 def iperf_bits_per_second(text: str) -> float:
