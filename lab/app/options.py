@@ -16,6 +16,7 @@ from lab.errors import InputError
 from lab.spec.errors import instead, no_file
 
 if TYPE_CHECKING:
+    from lab.guest.clock import Clock
     from lab.machine.kernel import Budget
     from lab.record.record import Record
     from lab.record.store import Store
@@ -138,7 +139,6 @@ class PlanOptions(StoreOptions):
         Raises InputError for a seed below 0, fewer than 1 repeat, and numbers that are not whole.
         """
         from lab.app import userlands
-        from lab.guest.clock import clock_of
         from lab.machine.kernel import choose
         from lab.runner.plan import Settings
 
@@ -146,7 +146,7 @@ class PlanOptions(StoreOptions):
         for what, number, least in numbers:
             if not isinstance(number, int) or number < least:
                 raise InputError(f"{what} {number!r} is too small or not a whole number; use {least} or more")
-        asked = None if self.clock is None else clock_of(self.clock)
+        asked = None if self.clock is None else named_clock(self.clock)
         if self.bundle is not None:
             from lab.app.extension import hook
 
@@ -225,6 +225,15 @@ def json_schema(kind: type[Any]) -> dict[str, Any]:
         keys[each.name] = (shape | None if each.default is None else shape, about)
     model = create_model(kind.__name__, __config__=ConfigDict(extra="forbid"), **keys)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **model.model_json_schema()}
+
+
+def named_clock(text: str) -> Clock:
+    """Return the clock named on the command line. Raises InputError if there is no such clock."""
+    from lab.guest.clock import CLOCKS, clock_of
+
+    if text not in CLOCKS:
+        raise InputError(f"--clock {text} is unknown; use {' or '.join(CLOCKS)}")
+    return clock_of(text)
 
 
 def writing_to(results: Folder) -> Path:

@@ -47,7 +47,7 @@ def run(
         from lab.app import building
 
         if options.on != "uml" or options.bundle is not None:
-            raise InputError("build makes user-mode kernels: use it with uml and without a bundle")
+            raise InputError("build makes user-mode kernels; use it with uml and without a bundle")
         options = replace(options, kernel=building.ready(options.kernel, options.userland == "sealed").id)
     settings = options.settings()
     with ExitStack() as stack:
@@ -73,7 +73,7 @@ def run_kernels(kernels: Sequence[str], *claims: str | Path, options: RunOptions
     experiments = find.find(map(str, claims))
     settings = [replace(options, kernel=each).settings() for each in kernels]
     if len({each.kernel.id for each in settings}) < len(kernels):
-        raise InputError(f"kernels {','.join(kernels)}: name each kernel once")
+        raise InputError(f"--kernel {','.join(kernels)} names a kernel twice; name each kernel once")
     done = running.run_beside([(experiments, each) for each in settings], options)
     return {
         kernel: as_claims(judgement.judged, judgement.errors) for kernel, judgement in zip(kernels, done, strict=True)

@@ -88,11 +88,13 @@ def parse(text: str, first: int) -> tuple[int, ...]:
         least, dash, most = text.partition("-")
         seeds = range(int(least), int(most) + 1) if dash else range(first, first + int(text))
     except ValueError:
-        raise InputError(f"--seeds {text}: write a number of seeds, like 10, or a range, like 1-5") from None
+        raise InputError(
+            f"--seeds {text} gives no seeds; write a number of seeds, like 10, or a range, like 1-5"
+        ) from None
     if not seeds or seeds[0] < 1:
-        raise InputError(f"--seeds {text}: use at least one seed, and none below 1")
+        raise InputError(f"--seeds {text} has no seed, or one below 1; write a number like 10, or a range like 1-5")
     if seeds[-1] - seeds[0] >= MOST or seeds[-1] > LAST:
-        raise InputError(f"--seeds {text}: use at most {MOST:,} seeds, and none above {LAST:,}")
+        raise InputError(f"--seeds {text} is too large; use at most {MOST:,} seeds, and none above {LAST:,}")
     return tuple(seeds)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lab.app.answers import as_claims
 from lab.app.extension import hooks
-from lab.app.options import Folder, on_kernel, store_of
+from lab.app.options import Folder, named_clock, on_kernel, store_of
 from lab.errors import InputError
 from lab.spec.errors import Problem, SpecError
 
@@ -30,11 +30,10 @@ def load(*claims: str | Path, kernel: str | None = None, clock: str | None = Non
     LAB_RESULTS, else results/ in the project. Raises InputError if a claim, the kernel, the
     clock or the store is unknown, and SpecError for mistakes in a claim's files.
     """
-    from lab.guest.clock import clock_of
     from lab.spec import find
     from lab.verdict.judged import judge_stored
 
-    store, of = store_of(results), None if clock is None else clock_of(clock)
+    store, of = store_of(results), None if clock is None else named_clock(clock)
     wanted = find.find(map(str, claims))
     return as_claims(judge_stored(wanted, on_kernel(store, kernel), store.predictions, kernel, of))
 
@@ -53,15 +52,15 @@ def capture_file(claim: str, arm: str | None = None, results: Folder = None) -> 
     """Return the path of the file that `capture` reads."""
     found = load(claim, results=results)
     if len(found) != 1:
-        raise InputError(f"{claim} is not a single claim: name one of {', '.join(each.id for each in found)}")
+        raise InputError(f"{claim} is not a single claim; name one of {', '.join(each.id for each in found)}")
     tested = found[0].only(arm).tested
     for each in tested:
         if each.record is not None and each.capture:
             return each.record.path(each.capture)
     of = f"arm '{arm}' of {claim}" if arm else claim
     if any(each.record for each in tested):
-        raise InputError(f"{of} ran, but none of its probes captures packets: add Capture(...) to its probes")
-    raise InputError(f"{store_of(results).root} has no capture of {of}: run `lab run {claim}`")
+        raise InputError(f"{of} ran, but none of its probes captures packets; add Capture(...) to its probes")
+    raise InputError(f"{store_of(results).root} has no capture of {of}; run `lab run {claim}`")
 
 
 def follow(*claims: str | Path, results: Folder = None) -> Claims:

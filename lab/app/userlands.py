@@ -20,7 +20,7 @@ def chosen(name: str, on: Place, choices: Sequence[str] = CHOICES) -> Userland |
     if the userland cannot be built.
     """
     if name not in choices:
-        raise InputError(f"--userland {name} is unknown; use {' or '.join(choices)}")
+        raise InputError(f"--userland {name} is unknown; use {', '.join(choices[:-1])} or {choices[-1]}")
     if name == "host" or on != "uml":
         return None
     return ready("programs" if name == "programs" else "guest")

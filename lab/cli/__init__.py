@@ -24,6 +24,13 @@ _MACHINES = {
 # Errors for a path that the user gave: too long, or a file instead of a folder, or the reverse.
 _PATHS = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST}
 
+# Patterns of pydantic's messages about an option's value -> our words.
+_VALUES = {
+    r"Input should be a valid integer.*": "it is not a whole number",
+    r"Input should be a valid number.*": "it is not a number",
+    r"Input should be greater than or equal to (\S+)": r"it is less than \1",
+}
+
 BLAS = "OPENBLAS_NUM_THREADS"  # numpy's threads for matrices, which the lab does not use, would cost 3 %
 PLUGINS = (
     "PYDANTIC_DISABLE_PLUGINS"  # plugins must not change topologies, and searching for them reads every package's list
@@ -116,6 +123,8 @@ def _misused(error: Any) -> int:
         print(message, file=sys.stderr)
     else:
         of = context.command_path if context else "lab"
+        for form, words in _VALUES.items():
+            message = re.sub(form, words, message)
         said = re.sub(r" \(Possible options: (.*)\)", r". Did you mean one of \1?", " ".join(message.split()))
         wrong, guess, known = said.rstrip(".").partition(". Did you mean")
         hint = f"did you mean{known}" if guess else f"`{of} --help` shows what it takes"
@@ -149,7 +158,7 @@ def _installs(module: str) -> str:
         found = None
     if found is None:
         return ""
-    return f": {sys.executable} -m pip install 'replab{f'[{found[1]}]' if found[1] else ''}'"
+    return f"; run {sys.executable} -m pip install 'replab{f'[{found[1]}]' if found[1] else ''}'"
 
 
 def _failed(error: OSError | MemoryError) -> str:
@@ -157,7 +166,8 @@ def _failed(error: OSError | MemoryError) -> str:
     if isinstance(error, MemoryError):
         return "this machine has no memory left"
     where = f"{error.filename}: " if error.filename else ""
-    return f"{where}{error.strerror}: the machine fails, or forbids it; finished trials are kept"
+    advice = "check the disk and its permissions (finished trials are kept)"
+    return f"{where}{error.strerror}: the machine fails, or forbids it; {advice}"
 
 
 def _report(error: LabError) -> None:

@@ -21,7 +21,7 @@ def named(kernels: str | None) -> Sequence[str]:
     """Return the kernels that the option 'A,B,C' names. Raises InputError if a name is empty."""
     names = [name.strip() for name in (kernels or "").split(",")] if kernels is not None else []
     if not all(names):
-        raise InputError(f"--kernel {kernels}: write names with a comma between them, like 6.12,7.2")
+        raise InputError(f"--kernel {kernels} has an empty name; write names with a comma between them, like 6.12,7.2")
     return names
 
 

@@ -39,7 +39,7 @@ def find(ident: str | None = None) -> Packetdrill:
     kept = sorted(home().glob(f"{ident or '*'}/{RECORD}"), key=lambda file: file.stat().st_mtime_ns)
     found = load(kept[-1].parent.name) if kept else None
     if found is None:
-        raise PacketdrillMissing(f"packetdrill{f' {ident}' if ident else ''} is not here: run `lab packetdrill build`")
+        raise PacketdrillMissing(f"packetdrill{f' {ident}' if ident else ''} is not here; run `lab packetdrill build`")
     return found
 
 

@@ -17,7 +17,7 @@ def cpu_per_gb() -> Measure:
 
     def measure(record: Record) -> Value:
         if record.trial.clock == "virtual":
-            raise MetricError("in virtual time, computing takes no time: use clock='real' to measure its cost")
+            raise MetricError("in virtual time, computing takes no time; use clock='real' to measure its cost")
         account = record.json(outputs.CPU)
         busy = sum(seconds for kind, seconds in account.items() if kind != "elapsed")
         return Value(1e9 * busy / record.json(outputs.BULK)["bytes"], "s")

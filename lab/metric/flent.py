@@ -32,7 +32,7 @@ def flent_file(record: Record) -> Path:
     """
     names = [name for name in record.outputs if name.endswith(outputs.FLENT_SUFFIX)]
     if len(names) != 1:
-        raise MetricError(f"Flent left {len(names)} data files: see flent.log{_reason(record)}")
+        raise MetricError(f"Flent left {len(names)} data files; see flent.log{_reason(record)}")
     return record.path(names[0])
 
 

@@ -179,7 +179,7 @@ def part_of(record: Record, name: str) -> Record:
     Raises MetricError if the workload did not run.
     """
     if name not in flows_of(record):
-        raise MetricError(f"no flow '{name}': use one of {', '.join(flows_of(record))}")
+        raise MetricError(f"no flow '{name}'; use one of {', '.join(flows_of(record))}")
     return _Part(record, name)
 
 
@@ -220,7 +220,7 @@ def shares_of(record: Record) -> Shares:
     }
     found = {name: each for name, each in taken.items() if each is not None}
     if not found:
-        raise MetricError("no flow was sampled: add probes=(TcpInfo(node='receiver'),) for the flows that end there")
+        raise MetricError("no flow was sampled; add probes=(TcpInfo(node='receiver'),) for the flows that end there")
     return Shares({name: (begun[name]["start_ns"] - zero) / 1e9 for name in found}, found)
 
 

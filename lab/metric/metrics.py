@@ -276,7 +276,7 @@ def capture_of(record: Record, node: str, interface: str | None = None) -> Captu
         return Capture(record.path(outputs.capture(node, interface)))
     names = outputs.captures(record.outputs, node)
     if len(names) != 1:
-        how_many = f"{len(names)} captures: name an interface" if names else "no capture"
+        how_many = f"{len(names)} captures; name an interface" if names else "no capture"
         raise MetricError(f"node '{node}' has {how_many}")
     return Capture(record.path(names[0]))
 

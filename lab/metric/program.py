@@ -48,7 +48,7 @@ def program_match(pattern: str, unit: str = "1", file: str = OUTPUT) -> Measure:
     scale, base = _unit(unit)
     wanted = re.compile(pattern, re.MULTILINE)
     if wanted.groups != 1:
-        raise ValueError(f"the pattern '{pattern}' has {wanted.groups} groups: give it exactly one, around the number")
+        raise ValueError(f"the pattern '{pattern}' has {wanted.groups} groups; give it exactly one, around the number")
 
     def measure(record: Record) -> Value:
         found = wanted.findall(record.text(file))
@@ -70,4 +70,4 @@ def _unit(name: str) -> tuple[float, str]:
         if name in scales:
             return float(scales[name]), base
     known = ", ".join(scale for scales in SCALES.values() for scale in scales if scale)
-    raise UnitError(f"'{name}' is not a unit: use 1 or one of {known}")
+    raise UnitError(f"'{name}' is not a unit; use 1 or one of {known}")

@@ -72,7 +72,7 @@ def write(capture: TableSource, path: Path) -> int:
     Raises InputError for any other suffix, MachineError if pyarrow is missing, and OSError if the write fails.
     """
     if path.suffix not in FORMATS:
-        raise InputError(f"{path}: write a file that ends in {' or '.join(FORMATS)}")
+        raise InputError(f"{path} has another format; write a file that ends in {' or '.join(FORMATS)}")
     return save(reader(capture), path)
 
 
@@ -118,5 +118,5 @@ def pyarrow() -> Any:
     try:
         import pyarrow
     except ImportError:
-        raise MachineError("tables need pyarrow: `pip install 'replab[tables]'`") from None
+        raise MachineError("tables need pyarrow; run `pip install 'replab[tables]'`") from None
     return pyarrow

@@ -282,7 +282,7 @@ class Store:
         except OSError as error:
             if error.errno not in _FULL:
                 raise
-            raise MachineError(f"the disk that holds {self.root} is full: make room and run again") from error
+            raise MachineError(f"the disk that holds {self.root} is full; make room and run again") from error
 
     def _place(self, address: str) -> Path:
         return self.root / address[:2] / address
@@ -310,7 +310,9 @@ class Store:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:  # below a file, or in /proc
-            raise MachineError(f"cannot make a store in {self.root}: {error.strerror}") from error
+            raise MachineError(
+                f"cannot make a store in {self.root} ({error.strerror}); name a folder that you can write to"
+            ) from error
         with private(self._staging, address[:16]) as path:
             yield path
 

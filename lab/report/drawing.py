@@ -111,7 +111,7 @@ class Picture(Html):
         """Write the figure as PNG or SVG, depending on the name's suffix. Raises InputError for any other suffix."""
         forms = {".png": self.png, ".svg": self.svg}
         if Path(path).suffix not in forms:
-            raise InputError(f"{path}: use a name that ends in {' or '.join(forms)}")
+            raise InputError(f"{path} has another format; use a name that ends in {' or '.join(forms)}")
         Path(path).write_bytes(forms[Path(path).suffix])
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:

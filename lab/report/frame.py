@@ -78,7 +78,7 @@ def write(claims: Iterable[TestedClaim], path: Path) -> int:
 def check(path: Path) -> None:
     """Raise InputError if the file's suffix names no format."""
     if path.suffix not in (CSV, *arrow.FORMATS):
-        raise InputError(f"{path}: write a file that ends in {CSV}, {' or '.join(arrow.FORMATS)}")
+        raise InputError(f"{path} has another format; write a file that ends in {CSV}, {' or '.join(arrow.FORMATS)}")
 
 
 def _write_csv(claims: Iterable[TestedClaim], file: TextIO) -> int:

@@ -110,7 +110,7 @@ def _check_own(file: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         return
     if not is_own:
-        raise InputError(f"{file} is not a page of a report: choose a different folder, or remove the file")
+        raise InputError(f"{file} is not a page of a report; choose a different folder, or remove the file")
 
 
 def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str], may_be_none: bool) -> list[str]:
@@ -122,7 +122,7 @@ def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str], may_b
     here, run = shipped.project() / shipped.EXPERIMENTS, store.articles()
     names = wanted or [name for name in known if (here / name).is_dir() or name in run]
     if not names and not may_be_none:
-        raise InputError(f"{store.root} has no records, and there is no article here: `lab run` makes records")
+        raise InputError(f"{store.root} has no records, and there is no article here; `lab run` makes records")
     own = {root / "notebooks" for root in shipped.roots()}
     return sorted({*names}, key=lambda name: (not {known[name], known[name].parent} & own, name))
 

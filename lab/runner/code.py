@@ -48,7 +48,7 @@ def sealed(userland: str) -> Root:
     """
     found = load(userland)
     if found is None:
-        raise UserlandMissing(f"the userland {userland} is not here: `lab userland build` makes the lab's default one")
+        raise UserlandMissing(f"the userland {userland} is not here; `lab userland build` makes the lab's default one")
     return Root(found.tree, INIT, f"/{PYTHON}", PLACE, _copied(found))
 
 

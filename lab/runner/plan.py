@@ -45,9 +45,9 @@ class Settings:
         if self.fabric not in FABRICS:
             raise InputError(f"--fabric {self.fabric} is unknown; use {' or '.join(FABRICS)}")
         if self.repeat < 1:
-            raise InputError(f"--repeat {self.repeat}: use 1 or more")
+            raise InputError(f"--repeat {self.repeat} is too small; use 1 or more")
         if not 0 <= self.seed < 1 << 64:
-            raise InputError(f"--seed {self.seed}: use a whole number of 64 bits")
+            raise InputError(f"--seed {self.seed} is out of range; use a whole number from 0 to {(1 << 64) - 1}")
 
 
 @dataclass(frozen=True)

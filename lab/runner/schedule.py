@@ -45,7 +45,7 @@ class Crew(Protocol):
 def at_once(jobs: int | None) -> None:
     """Check the number of trials that run in parallel. Raises InputError if the number is less than one."""
     if jobs is not None and jobs < 1:
-        raise InputError(f"jobs {jobs}: use 1 or more")
+        raise InputError(f"--jobs {jobs} is too small; use 1 or more")
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,7 @@ def _address(topology: TopologyPart, subnet: Subnet, version: int, prefix: Prefi
         elif (host := next(free, None)) is not None:
             text = f"{host}/{prefix.prefixlen}"
         else:
-            yield ("links", end[0]), f"no address is left in {prefix}: give one of its ends one in a wider prefix"
+            yield ("links", end[0]), f"no address is left in {prefix}; give one of its ends one in a wider prefix"
             return
         subnet.addresses.setdefault(end, {})[version] = text
 

@@ -193,7 +193,7 @@ class Trials(Changes):
 
 def _check_name(what: str, name: str) -> None:
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name):
-        raise ValueError(f"'{name}' does not name an {what}: use letters, digits, '.', '-' and '_'")
+        raise ValueError(f"'{name}' does not name an {what}; use letters, digits, '.', '-' and '_'")
 
 
 def check_unique(what: str, names: Iterable[str]) -> None:
@@ -204,4 +204,4 @@ def check_unique(what: str, names: Iterable[str]) -> None:
             raise ValueError(f"two {what}s are called '{name}'")
         seen.add(name)
     if not seen:
-        raise ValueError(f"there is no {what}: name at least one")
+        raise ValueError(f"there is no {what}; name at least one")

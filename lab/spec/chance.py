@@ -12,7 +12,7 @@ LEAST_SAMPLES = 10  # for a figure that depends on chance
 _DICE = ("pie", "fq_pie", "red")  # queues that drop or mark with a probability
 _TAIL_DROP = ("pfifo", "bfifo")
 _TOO_FEW = (
-    "samples={samples}, but {why} by chance, so each seed gives a different figure: use samples={least} or more, or "
+    "samples={samples}, but {why} by chance, so each seed gives a different figure; use samples={least} or more, or "
     "few_samples='why fewer do'"
 )
 _PHASE = (

@@ -27,17 +27,17 @@ def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[t
     if queued is None and any(change.rate for change in changes):
         queued = "changes"
     if way("trace") is not None and way("rate") is not None:
-        yield place("trace"), "the trace already sets when the link carries frames: leave out the rate"
+        yield place("trace"), "the trace already sets when the link carries frames; leave out the rate"
     if way("queue") is not None and way("rate") is None and way("trace") is None:
-        yield place("queue"), "frames only queue on a link with a rate or a trace: give it one"
+        yield place("queue"), "frames only queue on a link with a rate or a trace; give it one"
     if queued and way("shaper") is Shaper.NIC:
-        yield place(queued), "a nic's own queue is a FIFO: use queue, trace or a changing rate with shaper: path"
+        yield place(queued), "a nic's own queue is a FIFO; use queue, trace or a changing rate with shaper: path"
     if queued and isinstance(way("limit"), int):
         yield place("limit"), f"it counts the frames of a plain wire: with {queued}, give the queue its own limit"
     if queued and way("rate") is not None and way("rate") < SLOWEST:
         yield place("rate"), f"{way('rate')} is too slow for a queue: {SLOWEST} at least"
     if way("burst_loss") is not None and way("loss"):
-        yield place("burst_loss"), "it replaces loss: give only one of them"
+        yield place("burst_loss"), "it replaces loss; give only one of them"
     if (way("jitter") or Duration(0)) > MOST_JITTER:
         yield place("jitter"), f"netem cannot draw a jitter of more than {MOST_JITTER}"
     if way("jitter_correlation") and not way("jitter"):

@@ -109,7 +109,9 @@ class _Walk:
                 self.problems.append(Problem(self.file, line, "a key should be a plain word"))
             elif key in data:
                 first = self.lines[(*place, key)]
-                self.problems.append(Problem(self.file, line, f"'{key}' is given twice, first on line {first}"))
+                self.problems.append(
+                    Problem(self.file, line, f"'{key}' is given twice, first on line {first}; remove one")
+                )
             else:
                 self.lines[(*place, key)] = line
                 data[key] = self.plain(value, (*place, key))

@@ -35,7 +35,7 @@ class Drawn(Declared):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.delay + self.rate + self.limit:
-            raise ValueError("nothing is drawn: leave it out")
+            raise ValueError("nothing is drawn; leave it out")
 
     def __str__(self) -> str:
         parts = {"delay": self.delay, "rate": self.rate, "buffer": self.limit}

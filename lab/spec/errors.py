@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import InputError
 
+_IS_FOLDER = "this is a folder; name a file"
 _MOST_MEANT = 3  # names in a suggestion
 _ALIKE = 0.75  # of the names of files, which often have the same ending
+_ADVICE = re.compile(r": (?=(?:at most|call it|give|install|name|see|use|write)\b)")
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -43,8 +46,16 @@ def display(path: Path) -> str:
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
 
 
+def told(error: Exception) -> str:
+    """Return the message of an error of `lab.units` or `lab.guest`, with a semicolon before the advice.
+
+    These two rooms have a colon there, because any change of a message would change the addresses of all trials.
+    """
+    return _ADVICE.sub("; ", str(error))
+
+
 def suggestion(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
-    """Return ', did you mean ...?' if `known` has a word like `word`, else ''.
+    """Return '; did you mean ...?' if `known` has a word like `word`, else ''.
 
     The last part of a name suffices: 'dsl' means 'mine/dsl'. `likeness` is the least share of equal letters, as in
     difflib.
@@ -57,7 +68,7 @@ def suggestion(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
     if not close:
         return ""
     meant = [close[0]] if close[0] in names else parts[close[0]][:_MOST_MEANT]
-    return f", did you mean {' or '.join(repr(name) for name in meant)}?"
+    return f"; did you mean {' or '.join(repr(name) for name in meant)}?"
 
 
 def instead(word: str, known: Iterable[str]) -> str:
@@ -67,12 +78,14 @@ def instead(word: str, known: Iterable[str]) -> str:
 
 
 def no_file(path: Path) -> str:
-    """Return a message about a path that does not exist, with a similar name from its folder."""
-    return f"{path}: {_absent(path)}"
+    """Return a message about a path that is not a file, with a similar name from its folder."""
+    return f"{path}: {_IS_FOLDER if path.is_dir() else _absent(path)}"
 
 
 def unreadable(path: Path, error: OSError) -> str:
     """Return why a file cannot be read, as a message, with a similar name from its folder if the file is missing."""
+    if isinstance(error, IsADirectoryError):
+        return _IS_FOLDER
     return f"cannot be read: {_absent(path) if isinstance(error, FileNotFoundError) else error.strerror}"
 
 

@@ -118,7 +118,7 @@ class Experiment(Trials):
         if not named and not self.untestable:
             raise ValueError("no arm that counts has a figure: claimed=Reported(...) or Implied(...)")
         if (any(named) or self.untestable) and not all(named):
-            raise ValueError("some arms that count name a part of the sentence and others do not: give each part='...'")
+            raise ValueError("some arms that count name a part of the sentence and others do not; give each part='...'")
         parts = dict.fromkeys(named)
         check_unique("part", [*parts, *(each.part for each in self.untestable)])
         if self.expect == "partly" and len(parts) + len(self.untestable) < 2:

@@ -21,6 +21,7 @@ from lab.spec.topology import Topology
 from lab.spec.variant import ResolvedVariant
 
 TOPOLOGY_SUFFIXES = (".yaml", ".yml")
+LISTED = "; `lab list` shows all of them"
 
 
 def topologies(near: Iterable[Path] = ()) -> dict[str, Path]:
@@ -72,8 +73,10 @@ def topology(name: str) -> Topology:
     if found := _in_file(name, Path()):
         return found
     known = topologies()
+    if name not in known and Path(name).exists():
+        raise InputError(f"{name} is not a topology; name a YAML file, or a Python file with a Mininet Topo")
     if name not in known:
-        raise InputError(f"unknown topology '{name}'{suggestion(name, known)}")
+        raise InputError(f"unknown topology '{name}'{suggestion(name, known) or LISTED}")
     return topology_files.load(known[name])
 
 
@@ -114,7 +117,9 @@ def readable(selectors: Iterable[str] = ()) -> tuple[tuple[LoadedExperiment, ...
             own = {f"{path.parent.name}/{path.stem}": path for path in _experiments(folder)}
             paths += [own[claim] for claim in sorted(own, key=_natural)]
         else:
-            hint = suggestion(selector, [*known, *articles, *packs]) or "; `lab list` shows all of them"
+            if Path(selector).exists():
+                raise InputError(f"{selector} is not an experiment or a pack; name a FILE.py, or a claim of `lab list`")
+            hint = suggestion(selector, [*known, *articles, *packs]) or LISTED
             raise InputError(f"unknown claim, article or pack '{selector}'{hint}")
     return _load_all(dict.fromkeys(paths or _found(shipped.roots()).values()))
 
@@ -145,12 +150,25 @@ def check(files: Iterable[Path] = ()) -> list[Problem]:
             elif path.name == history.FILE:
                 history.load(path.parent)
             elif path.suffix in TOPOLOGY_SUFFIXES:
-                topology_files.load(path)
+                problems.update(_unknown_controls(topology_files.load(path)))
             else:
-                problems.add(Problem(display(path), 1, "neither a topology (.yaml) nor an experiment (.py)"))
+                problems.add(
+                    Problem(
+                        display(path), 1, "neither a topology (.yaml) nor an experiment (.py); name a file of one kind"
+                    )
+                )
         except SpecError as error:
             problems.update(error.problems)
     return sorted(problems)
+
+
+def _unknown_controls(topology: Topology) -> list[Problem]:
+    """Return the topology's unknown congestion controls, or [] if a claim runs the topology on a kernel of its own."""
+    found = list(topology.unknown_controls())
+    if not found:
+        return []
+    users = [each for each in readable()[0] if each.topology.path == topology.path]
+    return [] if any(each.has_own_kernel() for each in users) else found
 
 
 def _load_all(paths: Iterable[Path]) -> tuple[tuple[LoadedExperiment, ...], tuple[Problem, ...]]:
@@ -189,7 +207,8 @@ def _topology_of(wanted: str | Callable[[], Any], experiment: Path) -> Topology:
     known = topologies(near)
     if wanted not in known:
         line = python.line_of(experiment, ("Experiment", "Study"), "topology")
-        raise SpecError([Problem(display(experiment), line, f"unknown topology '{wanted}'{suggestion(wanted, known)}")])
+        message = f"unknown topology '{wanted}'{suggestion(wanted, known) or LISTED}"
+        raise SpecError([Problem(display(experiment), line, message)])
     return topology_files.load(known[wanted])
 
 

@@ -26,6 +26,7 @@ from lab.guest.network import Queue, Shaper, Trace
 from lab.guest.share import Percent
 from lab.spec import changing, queue
 from lab.spec.document import Place
+from lab.spec.errors import no_file
 from lab.units import Duration, Quantity, Rate, Size
 
 MTU_MIN, MTU_MAX = 68, 65535  # bytes: the datagram that every network must carry (RFC 791); the largest MTU of a veth
@@ -50,7 +51,7 @@ def _quantity_schema(kind: type[Quantity]) -> WithJsonSchema:
 
 def _nonzero(rate: Rate) -> Rate:
     if not rate:
-        raise ValueError("a rate of zero carries nothing: leave it out for an unlimited rate")
+        raise ValueError("a rate of zero carries nothing; leave it out for an unlimited rate")
     return rate
 
 
@@ -62,7 +63,7 @@ def _mtu(size: Size) -> Size:
 
 def _chance(share: Percent) -> Percent:
     if 0 < share < LEAST_CHANCE:
-        raise ValueError(f"netem draws in steps of 2^-32: use {LEAST_CHANCE * 100:.5f} % or more, or leave it out")
+        raise ValueError(f"netem draws in steps of 2^-32; use {LEAST_CHANCE * 100:.5f} % or more, or leave it out")
     return share
 
 
@@ -85,7 +86,7 @@ def _by_name(value: Any) -> Any:
 
 def _sysctl_value(value: object) -> str:
     if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError(f"'{value}' is not a sysctl's value: write a number or a text, with 1 for on and 0 for off")
+        raise ValueError(f"'{value}' is not a sysctl's value; write a number or a text, with 1 for on and 0 for off")
     text = " ".join(str(value).split())
     if not text or not text.isprintable():
         raise ValueError("a sysctl's value should be a number or a text")
@@ -111,11 +112,11 @@ def _addresses(texts: tuple[str, ...]) -> tuple[str, ...]:
         try:
             address = ipaddress.ip_interface(text)
         except ValueError:
-            mistakes.append(((index,), f"'{text}' is not an address: write it like '192.0.2.1/24'"))
+            mistakes.append(((index,), f"'{text}' is not an address; write it like '192.0.2.1/24'"))
             continue
         network = address.network
         if "/" not in text:
-            mistakes.append(((index,), f"'{text}' has no prefix length: write it like '{text}/24'"))
+            mistakes.append(((index,), f"'{text}' has no prefix length; write it like '{text}/24'"))
         elif address.version == 4 and network.prefixlen < 31 and address.ip in (network[0], network[-1]):
             mistakes.append(((index,), f"'{text}' is the network or broadcast address of {network}"))
         elif address.version in versions:
@@ -138,6 +139,8 @@ def _queue(value: object) -> Queue:
 def _trace(value: object, info: ValidationInfo[Path]) -> Trace:
     if isinstance(value, Trace):
         return value
+    if not (file := Path(info.context, str(value))).is_file():
+        raise ValueError(f"the trace {no_file(file)}")
     return trace.read(str(value), info.context)
 
 
@@ -265,7 +268,7 @@ class SlotPart(Part):
         if self.max.ns - self.min.ns > MOST_SLOT.ns:
             raise Mistakes([(("max",), f"netem cannot draw a slot more than {MOST_SLOT} longer than min")])
         if self.bytes is not None and self.bytes.bytes >= 2**31:
-            raise Mistakes([(("bytes",), f"{self.bytes} is more than netem can count: use less than 2 GiB")])
+            raise Mistakes([(("bytes",), f"{self.bytes} is more than netem can count; use less than 2 GiB")])
         return self
 
 
@@ -288,7 +291,7 @@ class ChangePart(Part):
     @model_validator(mode="after")
     def _changes_something(self) -> Self:
         if all(getattr(self, key) is None for key in type(self).model_fields if key != "at"):
-            raise Mistakes([((), "changes nothing: give it a rate, a delay, a loss, an mtu or down")])
+            raise Mistakes([((), "changes nothing; give it a rate, a delay, a loss, an mtu or down")])
         return self
 
 
@@ -368,11 +371,11 @@ class LinkPart(DirectionPart):
         delay = self.way(way, "delay") or Duration(0)
         jitter = self.way(way, "jitter") or Duration(0)
         if jitter > delay:
-            yield place("jitter"), f"{jitter} is more than the delay of {delay}"
+            yield place("jitter"), f"{jitter} is more than the delay of {delay}; give a longer delay"
         if self.way(way, "reorder") and not delay:
-            yield place("reorder"), "a frame can only overtake others if the link has a delay"
+            yield place("reorder"), "a frame can only overtake others if the link has a delay; give it one"
         if self.way(way, "shaper") is Shaper.NIC and self.way(way, "rate") is None:
-            yield place("shaper"), "a nic shapes only with a rate: give the link one"
+            yield place("shaper"), "a nic shapes only with a rate; give the link one"
         yield from changing.contradictions(lambda key: self.way(way, key), place)
 
 

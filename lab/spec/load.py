@@ -64,5 +64,7 @@ def _digest(source: bytes, path: Path, experiment: Trials) -> str:
             total.update((path.parent / name).read_bytes())
         except OSError as error:
             line = python.line_of(path, ("Variant",), "")
-            raise SpecError([Problem(display(path), line, f"{what} '{name}': {error.strerror}")]) from error
+            raise SpecError(
+                [Problem(display(path), line, f"{what} '{name}' {unreadable(path.parent / name, error)}")]
+            ) from error
     return total.hexdigest()

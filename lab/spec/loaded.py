@@ -11,7 +11,7 @@ from lab.guest.task import Traffic
 from lab.spec import chance, history, names, python, sysctls, variant
 from lab.spec.arms import Arm, FigureSpec, Metric, Point
 from lab.spec.case import Case
-from lab.spec.errors import Problem, SpecError, display
+from lab.spec.errors import Problem, SpecError, display, told, unreadable
 from lab.spec.experiment import Experiment
 from lab.spec.history import Entry
 from lab.spec.metric import described
@@ -24,7 +24,7 @@ from lab.units import Value
 
 _HOW = "steady=Steady() cuts the start by MSER-5, steady=Steady(after='10 s', because='...') a fixed time"
 _NO_CUT = (
-    "its law, {law}, is about the long run, but its metric includes the start of the run: use a metric that is a mean "
+    "its law, {law}, is about the long run, but its metric includes the start of the run; use a metric that is a mean "
     f"over time, without start or end. {_HOW}"
 )
 _FROM_THE_START = f"its metric is a mean over time that includes the start of the run. {_HOW}"
@@ -98,8 +98,7 @@ class LoadedExperiment:
     def _unknown_sysctls(self) -> Iterator[Problem]:
         """Yield the sysctls in the file that the default kernel does not have, unless a kernel of the file may."""
         experiment = self.experiment
-        kernels = [kernel for kernel in (experiment.kernel, *(arm.kernel for arm in experiment.arms)) if kernel]
-        if any(kernel.patches or kernel.tree or kernel.config for kernel in kernels):
+        if self.has_own_kernel():
             return
         interfaces = [end.name for link in self.topology.network.links for end in link.ends]
         found: dict[str, None] = {}
@@ -107,6 +106,11 @@ class LoadedExperiment:
             found |= dict.fromkeys([*changes.sysctls, *changes.sysctls_of_hosts()])
         for name, message in sysctls.mistakes(found, interfaces):
             yield Problem(display(self.path), python.line_of_text(self.path, name), message)
+
+    def has_own_kernel(self) -> bool:
+        """Return whether a kernel of the file may differ from the default kernel in its names."""
+        kernels = (self.experiment.kernel, *(arm.kernel for arm in self.experiment.arms))
+        return any(kernel.patches or kernel.tree or kernel.config for kernel in kernels if kernel)
 
     def problem(self, case: Case, message: str) -> Problem:
         """Return a problem with a case, at the line that declares the case."""
@@ -125,12 +129,13 @@ class LoadedExperiment:
             try:
                 return (self.path.parent / name).read_bytes()
             except OSError as error:
-                raise SpecError([blame(f"file '{name}': {error.strerror}")]) from error
+                message = unreadable(self.path.parent / name, error)
+                raise SpecError([blame(f"file '{name}' {message}")]) from error
 
         try:
             return workload.with_files(read)
         except ValueError as error:
-            raise SpecError([blame(str(error))]) from error
+            raise SpecError([blame(told(error))]) from error
 
     def _cases(self, arm: Arm, point: Point | None) -> Iterator[Case]:
         experiment = self.experiment

@@ -10,18 +10,18 @@ from typing import Any, TypeGuard, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 
 from lab.spec.document import Place
-from lab.spec.errors import instead
+from lab.spec.errors import instead, told
 from lab.spec.format import Mistakes, TopologyPart
 
 MISSING = {
-    "about": "say what the topology is in a sentence",
+    "about": "describe the topology in a sentence",
     "hosts": "name at least one",
     "ends": "name the two nodes that the link joins",
-    "p": "the chance that a burst of losses begins, '1 %'",
-    "r": "the chance that a burst of losses ends, '20 %'",
-    "min": "the shortest time from one slot to the next, '10 ms'",
-    "max": "the longest time from one slot to the next, '10 ms'",
-    "at": "say when, since the workload's start, '5 s'",
+    "p": "give the chance that a burst of losses begins, like '1 %'",
+    "r": "give the chance that a burst of losses ends, like '20 %'",
+    "min": "give the shortest time from one slot to the next, like '10 ms'",
+    "max": "give the longest time from one slot to the next, like '10 ms'",
+    "at": "give the time since the workload's start, like '5 s'",
 }
 
 
@@ -39,17 +39,19 @@ def explain(error: ValidationError) -> Iterator[tuple[Place, str]]:
 
 def _sentence(kind: str, detail: Any, place: Place, cause: Exception | None) -> str:
     if cause is not None:
-        return str(cause)
+        return told(cause)
+    if kind.endswith("_type") and detail["input"] is None:
+        return f"no value is given; {MISSING.get(str(place[-1]) if place else '', 'give one, or leave the key out')}"
     match kind:
         case "extra_forbidden":
             known = _keys(place[:-1])
             return f"unknown key{instead(str(place[-1]), known)}"
         case "missing":
-            return f"missing: {MISSING[str(place[-1])]}"
+            return f"missing; {MISSING[str(place[-1])]}"
         case "string_pattern_mismatch" if "sysctls" in place:
-            return "not a sysctl of a network namespace: its name starts with 'net.'"
+            return "is not a sysctl of a network namespace; use one whose name starts with 'net.'"
         case "string_pattern_mismatch":
-            return f"'{detail['input']}' is not a name: up to 32 letters, digits, '-' and '_', a letter first"
+            return f"'{detail['input']}' is not a name; use up to 32 letters, digits, '-' and '_', a letter first"
         case "model_type" | "dict_type" | "model_attributes_type":
             return "should be a mapping of keys to values"
         case "tuple_type":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from lab.guest.network import Kind, Network
 from lab.spec.errors import instead
@@ -30,11 +30,10 @@ def mistakes(network: Network, tasks: Iterable[object], any_control: bool) -> It
                 yield f"{where}.{field}: unknown {what} '{name}'{instead(name, known)}"
         control = getattr(task, "congestion", None)
         if isinstance(control, str) and not any_control:
-            yield from _unknown_control(f"{where}.congestion", control)
-    if not any_control:
-        for node in network.nodes:
-            if SYSCTL in node.sysctls:
-                yield from _unknown_control(f"hosts.{node.name}.sysctls.{SYSCTL}", node.sysctls[SYSCTL])
+            yield from (f"{where}.congestion: {message}" for message in _unknown(control))
+    for node in network.nodes if not any_control else ():
+        where = f"hosts.{node.name}.sysctls.{SYSCTL}"
+        yield from (f"{where}: {message}" for message in unknown_control(node.sysctls))
 
 
 def mistakes_in_path(network: Network, path: tuple[str, str]) -> Iterator[str]:
@@ -61,6 +60,12 @@ def _known(network: Network, task: object) -> Iterator[tuple[str, list[str]]]:
         yield "link", [link.name for link in network.links]
 
 
-def _unknown_control(where: str, name: str) -> Iterator[str]:
-    if name not in CONGESTION_CONTROLS:
-        yield f"{where}: unknown congestion control '{name}'{instead(name, CONGESTION_CONTROLS)}"
+def unknown_control(sysctls: Mapping[str, str]) -> Iterator[str]:
+    """Yield a message if these sysctls set a congestion control that Linux does not have."""
+    if SYSCTL in sysctls:
+        yield from _unknown(sysctls[SYSCTL])
+
+
+def _unknown(control: str) -> Iterator[str]:
+    if control not in CONGESTION_CONTROLS:
+        yield f"unknown congestion control '{control}'{instead(control, CONGESTION_CONTROLS)}"

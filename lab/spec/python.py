@@ -16,10 +16,13 @@ from typing import Any
 
 from lab.guest.mininet import make_importable
 from lab.guest.typed import FieldError
-from lab.spec.errors import Problem, SpecError, display, instead, suggestion
+from lab.spec.errors import Problem, SpecError, display, instead, suggestion, told
 
-WORDS = "an experiment takes all its words from `lab`, as in `from lab import Arm, Bulk, Experiment, metric`"
-INSTALL = {"mininet": "`sudo apt-get install mininet` installs it, as does `make setup-host`"}
+ADVICE = {  # for a module that cannot be imported
+    "lab": "import all names from `lab`, as in `from lab import Arm, Bulk, Experiment, metric`",
+    "mininet": "run `sudo apt-get install mininet` or `make setup-host`",
+}
+_MISSING = re.compile(r"(\w+)(?:\.__init__)?\(\) missing \d+ required \S+ arguments?: (.*)")
 
 
 def run(source: bytes, path: Path) -> ModuleType:
@@ -101,25 +104,30 @@ def _message(error: BaseException, call: _Call) -> str:
     """Return a message with the mistake, and a suggestion for the intended name."""
     text = str(error)
     if isinstance(error, ValueError):
-        return text
-    told = f"{type(error).__name__}: {text}"
+        return told(error)
+    described = f"{type(error).__name__}: {text}"
     if isinstance(error, TypeError) and (match := re.search(r"nexpected keyword argument '(\w+)'", text)):
         known = call.accepts(match[1])
         return f"unknown argument '{match[1]}'{instead(match[1], known)}"
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] in INSTALL:
-        return f"{told}: {INSTALL[str(error.name).partition('.')[0]]}"
-    if isinstance(error, ModuleNotFoundError) and (error.name or "").partition(".")[0] == "lab":
-        return f"{told}: {WORDS}"
-    return told + _hint(error, call.frame)
+    if isinstance(error, TypeError) and (match := _MISSING.search(text)):
+        several = " and " in match[2]
+        return f"{match[1]}: {match[2]} {'are missing; give them' if several else 'is missing; give it'}"
+    if isinstance(error, ModuleNotFoundError) and (root := (error.name or "").partition(".")[0]) in ADVICE:
+        return f"{described}; {ADVICE[root]}"
+    return described + _hint(error, call.frame)
 
 
 def _hint(error: BaseException, frame: FrameType | None) -> str:
     known: Any = ()
     name = str(getattr(error, "name", ""))
+    if isinstance(error, NameError) and name in dir(sys.modules.get("lab")):
+        return "; import it from `lab`"
     if isinstance(error, NameError) and frame:
         known = [*frame.f_locals, *frame.f_globals, *dir(builtins)]
     elif isinstance(error, AttributeError):
         known = [each for each in dir(error.obj) if not each.startswith("_")]
+    elif isinstance(error, ModuleNotFoundError):
+        known = ADVICE
     elif isinstance(error, ImportError) and (match := re.match(r"cannot import name '(\w+)'", str(error))):
         known, name = dir(sys.modules.get(name)), match[1]
     return suggestion(name, known)

@@ -11,7 +11,7 @@ from typing import Any
 from lab.guest.network import ACK_FILTER, DIFFSERV, ISOLATION, Queue, Setting
 from lab.guest.share import Percent
 from lab.spec.document import Place
-from lab.spec.errors import instead
+from lab.spec.errors import instead, told
 from lab.units import Duration, Rate, Size, UnitError
 
 MOST = 2**32 - 1
@@ -200,7 +200,7 @@ def read(value: object) -> tuple[Queue | None, list[tuple[Place, str]]]:
         try:
             parameters.append((name, reader(setting)))
         except (ValueError, UnitError) as error:
-            mistakes.append(((name,), str(error)))
+            mistakes.append(((name,), told(error)))
     made = Queue(kind, tuple(sorted(parameters)))
     mistakes = mistakes or list(_contradictions(made))
     return (None, mistakes) if mistakes else (made, [])

@@ -38,14 +38,14 @@ class Study(Trials):
         super().__post_init__()
         for arm in self.arms:
             if having := [name for name in _CLAIM if getattr(arm, name) is not None]:
-                raise ValueError(f"arm '{arm.name}' has {having[0]}=, but a study judges no claim: use Experiment")
+                raise ValueError(f"arm '{arm.name}' has {having[0]}=, but a study judges no claim; use Experiment")
         if any(point and point.claimed for point in self.points):
-            raise ValueError("a point has claimed=, but a study judges no claim: use Experiment")
+            raise ValueError("a point has claimed=, but a study judges no claim; use Experiment")
         if not self._metrics:
-            raise ValueError("metrics: name at least one metric")
+            raise ValueError("metrics: there is none; name at least one metric")
         if unknown := self._predictions.keys() - self._metrics.keys():
             known = ", ".join(self._metrics) or "the only figure"
-            raise ValueError(f"predictions: '{min(unknown)}' is not a figure: use {known}")
+            raise ValueError(f"predictions: '{min(unknown)}' is not a figure; use {known}")
 
     @property
     def _metrics(self) -> Mapping[str, Metric]:

@@ -56,7 +56,7 @@ def load(path: Path, entry: str = "") -> Topology:
         raise SpecError([Problem(display(path), 1, message)])
     if not entry and len(topos) > 1:
         raise SpecError(
-            [Problem(display(path), 1, f"has {', '.join(topos)}: name one, like {path.name}:{next(iter(topos))}")]
+            [Problem(display(path), 1, f"has {', '.join(topos)}; name one, like {path.name}:{next(iter(topos))}")]
         )
     entry = entry or next(iter(topos))
     if entry not in topos:

@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from lab.guest.network import Network
-from lab.spec import document, resolve, sysctls, wiring
+from lab.spec import document, names, resolve, sysctls, wiring
 from lab.spec.changes import Changes, UnknownName
 from lab.spec.document import Document, Place
 from lab.spec.errors import Problem, SpecError
@@ -53,6 +53,13 @@ class Topology:
         both = ("links", link, key)
         place = both if both in self.document.lines else ("links", link, way, key)
         return self.document.problem(place, f"links.{link}.{way}.{key}: {message}")
+
+    def unknown_controls(self) -> Iterator[Problem]:
+        """Yield the congestion controls in this file that Linux does not have. A kernel of the user may have them."""
+        for place, values in _sysctls(self.part):
+            for message in names.unknown_control(values):
+                where = (*place, names.SYSCTL)
+                yield self.document.problem(where, _at(where, message))
 
 
 def load(path: Path) -> Topology:
@@ -98,11 +105,14 @@ def _unknown_sysctls(part: TopologyPart, network: Network) -> Iterator[tuple[Pla
     that declares the kernel.
     """
     interfaces = [end.name for link in network.links for end in link.ends]
-    found: list[tuple[Place, Iterable[str]]] = [(("sysctls",), part.sysctls)]
-    found += [(("hosts", name, "sysctls"), node.sysctls) for name, node in part.hosts.items()]
-    found += [(("routers", name, "sysctls"), node.sysctls) for name, node in part.routers.items()]
-    for place, names in found:
-        yield from (((*place, name), message) for name, message in sysctls.mistakes(names, interfaces))
+    for place, values in _sysctls(part):
+        yield from (((*place, name), message) for name, message in sysctls.mistakes(values, interfaces))
+
+
+def _sysctls(part: TopologyPart) -> Iterator[tuple[Place, Mapping[str, str]]]:
+    yield ("sysctls",), part.sysctls
+    yield from ((("hosts", name, "sysctls"), node.sysctls) for name, node in part.hosts.items())
+    yield from ((("routers", name, "sysctls"), node.sysctls) for name, node in part.routers.items())
 
 
 def _at(place: Place, message: str) -> str:

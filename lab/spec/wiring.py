@@ -19,13 +19,13 @@ def mistakes(data: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
         for index, name in enumerate(_names(part)):
             place: Place = (kind, name if isinstance(part, Mapping) else index)
             if name in nodes:
-                yield place, f"'{name}' is already one of the {nodes[name][0]}"
+                yield place, f"'{name}' is already one of the {nodes[name][0]}; choose a different name"
             nodes.setdefault(name, place)
     links = data.get("links")
     links = links if isinstance(links, Mapping) else {}
     for name, link in links.items():
         if name in nodes:
-            yield ("links", name), f"'{name}' is already one of the {nodes[name][0]}"
+            yield ("links", name), f"'{name}' is already one of the {nodes[name][0]}; choose a different name"
         if isinstance(link, Mapping) and "ends" in link:
             yield from _ends(("links", name, "ends"), link["ends"], nodes)
     connected = {end for link in links.values() if isinstance(link, Mapping) for end in _names(link.get("ends"))}
@@ -34,20 +34,23 @@ def mistakes(data: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
     if links or len(nodes) > 1:
         for name, place in nodes.items():
             if name not in connected:
-                yield place, f"'{name}' has no link"
+                yield place, f"'{name}' has no link; add one, or leave the node out"
     yield from _loops(links, {name for name, place in nodes.items() if place[0] == "switches"})
 
 
 def _ends(place: Place, ends: object, nodes: Mapping[str, Place]) -> Iterator[tuple[Place, str]]:
     names = _names(ends)
     if len(names) != 2:
-        yield place, f"a link has two ends, not {len(names)}"
+        yield place, f"a link has two ends, not {len(names)}; name two nodes"
     elif names[0] == names[1]:
-        yield place, f"joins '{names[0]}' to itself"
+        yield place, f"joins '{names[0]}' to itself; name two nodes"
     for index, name in enumerate(names):
         if name not in nodes:
             step = name if isinstance(ends, Mapping) else index
-            yield (*place, step), f"unknown node '{name}'{suggestion(name, nodes)}"
+            yield (
+                (*place, step),
+                f"unknown node '{name}'{suggestion(name, nodes) or '; add it to hosts, routers or switches'}",
+            )
 
 
 def _loops(links: Mapping[str, Any], switches: set[str]) -> Iterator[tuple[Place, str]]:

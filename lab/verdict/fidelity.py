@@ -64,7 +64,7 @@ _Evidence = Mapping[str, Any]
 def faults(evidence: _Evidence) -> tuple[str, ...]:
     """Return the reasons why the trial is invalid, each with figures; empty if the trial is valid."""
     if not _is_readable(evidence):
-        return ("the machine was not watched closely enough: run the trial again",)
+        return ("the machine was not watched closely enough; run the trial again",)
     samples, tick, greedy = evidence["samples"], evidence["tick"], evidence["greedy"]
     rated = _is_rated(evidence)
     return (

@@ -55,14 +55,14 @@ def test_an_article_of_broken_files_only_shows_their_mistakes(project: Path, typ
 @pytest.mark.parametrize(
     ("typed", "hint"),
     [
-        ("lab list windwo", "nothing matches 'windwo', did you mean 'window'?"),
+        ("lab list windwo", "nothing matches 'windwo'; did you mean 'window'?"),
         ("lab list window-platau", "did you mean 'tcp-bottleneck/window-plateau'?"),
         ("lab list tcp-bottleneck windwo", "did you mean 'window'?"),
         ("lab show window-plateau", "did you mean 'tcp-bottleneck/window-plateau'?"),
-        ("lab mininet buferbloat.py", "buferbloat.py: no such file, did you mean 'bufferbloat.py'?"),
+        ("lab mininet buferbloat.py", "buferbloat.py: no such file; did you mean 'bufferbloat.py'?"),
         ("lab report tcp-botleneck", "did you mean 'tcp-bottleneck'?"),
-        ("lab compare resluts results", "resluts: no such file, did you mean 'results'?"),
-        ("lab grade exercise1.ipnb", "exercise1.ipnb: no such file, did you mean 'exercise1.ipynb'?"),
+        ("lab compare resluts results", "resluts: no such file; did you mean 'results'?"),
+        ("lab grade exercise1.ipnb", "exercise1.ipnb: no such file; did you mean 'exercise1.ipynb'?"),
         ("lab show tcp-bottleneck/window-plateau --arm setles", "did you mean 'settles'?"),
         ("lab new mine/two --template trasnfer", "did you mean 'transfer'?"),
     ],
@@ -77,7 +77,7 @@ def test_a_mistyped_name_gets_a_suggestion(type_in: Type, tmp_path: Path, typed:
 
 
 def test_suggestions() -> None:
-    assert suggestion("dsl", ["mine/dsl", "theirs/dsl"]) == ", did you mean 'mine/dsl' or 'theirs/dsl'?"
+    assert suggestion("dsl", ["mine/dsl", "theirs/dsl"]) == "; did you mean 'mine/dsl' or 'theirs/dsl'?"
     assert suggestion("zzz", ["mine/dsl"]) == ""
     assert instead("zzz", ["a", "b", "a"]) == "; use a, b"
     assert instead("zzz", []) == ""

@@ -115,7 +115,7 @@ def test_one_kernel_named_twice_is_not_compared(here: Path, kernel: UmlKernel) -
     """Its records beside themselves are identical whatever the kernel does."""
     done = lab(here, "regress", "--kernel", kernel.id, "--kernel", kernel.id, "short")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.endswith(f"are the same kernel, {kernel.name}: name two different kernels\n")
+    assert done.stderr.endswith(f"are the same kernel, {kernel.name}; name two different kernels\n")
 
 
 def test_the_page_shows_the_claims_that_were_asked_for(here: Path, kernel: UmlKernel) -> None:

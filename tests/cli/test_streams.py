@@ -58,7 +58,7 @@ WRONG = {
     f"run {KNOWN} --results file": "file is a file",
     "clean --results file": "file is a file, not a store of records",
     "report --results file -o out": "file is a file, not a store of records",
-    "store gc --older-than 1e300": "--older-than 1e+300: use at most 999,999,999 days",
+    "store gc --older-than 1e300": "--older-than 1e+300 is too large; use at most 999,999,999 days",
     f"run {KNOWN} --seeds 1-1000000000": "at most 10,000 seeds",
     f"run {KNOWN} --seeds 1-100000000000000000000": "at most 10,000 seeds",
     f"run {KNOWN} --seeds 100000000000000000000": "at most 10,000 seeds",

@@ -167,6 +167,45 @@ def test_a_clean_room_stays_clean(room: str) -> None:
     ] == []
 
 
+# Advice stands after a semicolon. Messages of these rooms decide addresses of trials or of predictions.
+ADDRESSED = ("lab/guest/", "lab/model/", "lab/ext/mptcp/model/", "lab/units.py")
+ADVICE = re.compile(
+    r"[\w}`')]: (?:`(?:lab|pip|apt|sudo) |sudo |(?:add|choose|give|install|leave|make|name|pass|put|remove|rename|run|set|"
+    r"start|try|use|write) )|, did you mean"
+)
+
+
+def raised(file: Path) -> Iterator[tuple[int, str]]:
+    """(line, text) of the messages that a file raises; {} stands for a value."""
+    for raising in ast.walk(ast.parse(file.read_text())):
+        for node in ast.walk(raising) if isinstance(raising, ast.Raise) else ():
+            if isinstance(node, ast.JoinedStr):
+                yield (
+                    node.lineno,
+                    "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values),
+                )
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                yield node.lineno, node.value
+
+
+def test_an_error_has_a_semicolon_before_its_advice() -> None:
+    names = {file: str(file.relative_to(ROOT)) for file in FILES}
+    assert [
+        f"{name}:{line}: {text}"
+        for file, name in names.items()
+        if not name.startswith(ADDRESSED)
+        for line, text in raised(file)
+        if ADVICE.search(text)
+    ] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["X is not here: run `lab kernel build`", "no Dask: `pip install x`", "'b', did you mean 'a'?"]
+)
+def test_advice_after_a_colon_is_found(text: str) -> None:
+    assert ADVICE.search(text)
+
+
 NOTEBOOKS = [
     each for pattern in ("notebooks", "packs/*/notebooks") for each in sorted(ROOT.glob(f"{pattern}/**/*.ipynb"))
 ]

@@ -104,7 +104,7 @@ def test_uncommitted_or_failed_stage_leaves_nothing(tmp_path: Path) -> None:
 
 def test_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     store = Store(tmp_path)
-    with pytest.raises(MachineError, match="is full: make room") as caught:
+    with pytest.raises(MachineError, match="is full; make room") as caught:
         fail(store, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     assert caught.value.exit_code == 3
     assert files(tmp_path) == []

@@ -69,7 +69,7 @@ def claims(toy: Callable[[], Article]) -> Claims:
 def test_claims_are_found_by_name(claims: Claims) -> None:
     assert len(claims) == 4
     assert claims["header"] is claims["toy/header"] is next(claim for claim in claims if claim.name == "header")
-    with pytest.raises(InputError, match=r"'haeder' here, did you mean 'toy/header'"):
+    with pytest.raises(InputError, match=r"'haeder' here; did you mean 'toy/header'"):
         claims["haeder"]
 
 
@@ -128,13 +128,13 @@ def test_what_there_is_not_cannot_be_loaded(toy: object, wanted: dict[str, str],
 
 def test_a_capture_that_no_probe_made_is_not_to_be_run_again(toy: object) -> None:
     toy()  # type: ignore[operator]
-    with pytest.raises(InputError, match=r"^toy/rate ran, but none of its probes captures packets: add Capture"):
+    with pytest.raises(InputError, match=r"^toy/rate ran, but none of its probes captures packets; add Capture"):
         lab.capture("toy/rate", results="results")
-    with pytest.raises(InputError, match=r"^results has no capture of toy/unrun: run `lab run toy/unrun`$"):
+    with pytest.raises(InputError, match=r"^results has no capture of toy/unrun; run `lab run toy/unrun`$"):
         lab.capture("toy/unrun", results="results")
     with pytest.raises(InputError, match=r"^toy/header has no arm 'nope'; use on, longer$"):
         lab.capture("toy/header", "nope", results="results")
-    with pytest.raises(InputError, match=r"^toy is not a single claim: name one of toy/header, toy/rate"):
+    with pytest.raises(InputError, match=r"^toy is not a single claim; name one of toy/header, toy/rate"):
         lab.capture("toy", results="results")
 
 

@@ -135,7 +135,7 @@ def test_a_report_of_named_articles_has_their_pages(only_here: Path) -> None:
 def test_a_report_of_nothing_is_refused(only_here: Path) -> None:
     shutil.rmtree(only_here / "experiments")
     with pytest.raises(
-        InputError, match=r"results has no records, and there is no article here: `lab run` makes records$"
+        InputError, match=r"results has no records, and there is no article here; `lab run` makes records$"
     ):
         site.build(only_here / "results", only_here / "report", lambda _: None)
     assert not (only_here / "report").exists()

@@ -170,7 +170,7 @@ def test_only_guests_of_user_mode_kernels_have_one() -> None:
 
 def test_one_that_is_not_here_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    with pytest.raises(UserlandMissing, match="is not here: run `lab userland build guest`"):
+    with pytest.raises(UserlandMissing, match="is not here; run `lab userland build guest`"):
         find("guest")
     with pytest.raises(UserlandMissing, match="userland 0123456789abcdef is not here"):
         sealed("0123456789abcdef")

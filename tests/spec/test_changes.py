@@ -77,10 +77,10 @@ def test_the_topology_itself_stays(net: Topology) -> None:
         (Changes(links={"k": {}}), "unknown link 'k'"),
         (Changes(hosts={"c": {}}), "unknown host 'c'"),
         (Changes(links={"l": {"rate": "-1 Mbit/s"}}), "links.l.rate: rate '-1 Mbit/s' is negative"),
-        (Changes(links={"l": {"forward": {"limt": 1}}}), "links.l.forward.limt: unknown key, did you mean 'limit'?"),
+        (Changes(links={"l": {"forward": {"limt": 1}}}), "links.l.forward.limt: unknown key; did you mean 'limit'?"),
         (Changes(links={"l": {"forward": 3}}), "links.l.forward: should be a mapping of keys to values"),
         (Changes(links={"l": {"jitter": "1 s"}}), "links.l.jitter: 1 s is more than the delay of 100 ms"),
-        (Changes(sysctls={"tcp_sack": 1}), "sysctls.tcp_sack: not a sysctl of a network namespace"),
+        (Changes(sysctls={"tcp_sack": 1}), "sysctls.tcp_sack: is not a sysctl of a network namespace"),
     ],
 )
 def test_a_wrong_change_is_told(net: Topology, changes: Changes, message: str) -> None:

@@ -13,7 +13,7 @@ import pytest
 from lab.errors import InputError
 from lab.spec import find
 from lab.spec.errors import SpecError
-from lab.spec.python import WORDS
+from lab.spec.python import ADVICE
 from lab.units import Duration, Value
 
 Write = Callable[..., Path]
@@ -87,7 +87,7 @@ def test_each_claim_comes_once(write: Write) -> None:
 
 def test_an_unknown_claim_suggests_known_ones(write: Write) -> None:
     write()
-    with pytest.raises(InputError, match="unknown claim, article or pack 'tenth', did you mean 'an-article/tenth'"):
+    with pytest.raises(InputError, match="unknown claim, article or pack 'tenth'; did you mean 'an-article/tenth'"):
         find.find(["tenth"])
     with pytest.raises(InputError, match="did you mean 'an-article/tenth'"):
         find.find(["an-article/tenht"])
@@ -132,7 +132,7 @@ def test_article_yaml_names_commits_of_the_kernel(write: Write) -> None:
     )
     assert {f"{problem.line}: {problem.message}" for problem in find.check([described])} == {
         "6: commits: commit should be the first 12 digits of a hash, in quotes",
-        "7: commits: comit: unknown key, did you mean 'commit'?",
+        "7: commits: comit: unknown key; did you mean 'commit'?",
         "7: commits: since should be a version of the kernel in quotes, like '6.6'",
         *(f"7: commits: missing: {key}" for key in ("commit", "title", "claims", "known")),
     }
@@ -140,7 +140,7 @@ def test_article_yaml_names_commits_of_the_kernel(write: Write) -> None:
     assert [problem.message for problem in find.check([described])] == ["commits: should be a list of mappings"]
     described.write_text(f"{head}commits:\n  - {commit.replace('[tenth]', '[tenht]')}\n")
     assert [problem.message for problem in find.check([described])] == [
-        "commits: unknown claim 'tenht', did you mean 'tenth'?"
+        "commits: unknown claim 'tenht'; did you mean 'tenth'?"
     ]
 
 
@@ -155,13 +155,13 @@ def test_article_yaml_names_the_source(write: Write) -> None:
     assert (article.headline, article.answer, article.story) == ("", "It is so.", {"tenth": "a tenth"})
     described.write_text("title: T\nauthor: A\ndate: d\nurl: u\nstory:\n  tenht: a tenth\n  tenth: 1\n")
     assert [f"{problem.line}: {problem.message}" for problem in find.check([described])] == [
-        "6: story: unknown claim 'tenht', did you mean 'tenth'?",
+        "6: story: unknown claim 'tenht'; did you mean 'tenth'?",
         "7: story: tenth should have a short name",
     ]
     described.write_text("title: TCP\nauthor: A\ndata: 2015\nurl: u\n")
     assert [f"{problem.line}: {problem.message}" for problem in find.check([described])] == [
         "1: missing: date",
-        "3: data: unknown key, did you mean 'date'?",
+        "3: data: unknown key; did you mean 'date'?",
     ]
 
 
@@ -209,19 +209,19 @@ def test_an_experiment_finds_the_topologies_beside_it(
     ("body", "message"),
     [
         ("x = = 1\n", "1: not Python: invalid syntax"),
-        ("\nEXPERIMENT = Experimant()\n", "2: NameError: name 'Experimant' is not defined, did you mean 'Experiment'?"),
+        ("\nEXPERIMENT = Experimant()\n", "2: NameError: name 'Experimant' is not defined; did you mean 'Experiment'?"),
         ("\nraise SystemExit(3)\n", "2: SystemExit: 3"),
         (
             "import lab.workload\n",
-            f"1: ModuleNotFoundError: No module named 'lab.workload': {WORDS}",
+            f"1: ModuleNotFoundError: No module named 'lab.workload'; {ADVICE['lab']}",
         ),
         ("\nCLOSE = Within(2, because='x')\n", "2: a tolerance within 2 should be a ratio above 0 and below 1"),
         ("\nCLOSE = Within(0.1, because='')\n", "2: a tolerance needs its reason: because='...'"),
         ("A = 1\nA = Arm('a', Reported('12 parsecs', 'far'))\n", "2: '12 parsecs' is not a rate, a duration or a size"),
-        ("A = Arm('a b')\n", "1: 'a b' does not name an arm: use letters, digits, '.', '-' and '_'"),
+        ("A = Arm('a b')\n", "1: 'a b' does not name an arm; use letters, digits, '.', '-' and '_'"),
         ("S = Sweep('x', (Point(1), Point('1 s')))\n", "1: the points of a sweep should have one unit, not 1 and s"),
         ("S = Sweep('x', (Point(1), Point(1)))\n", "1: two points are called '1'"),
-        ("Experiment(**COMMON, arms=())\n", "1: there is no arm: name at least one"),
+        ("Experiment(**COMMON, arms=())\n", "1: there is no arm; name at least one"),
         ("TWO = Arm('a', Reported(1, 'so'))\nExperiment(**COMMON, arms=(TWO, TWO))\n", "2: two arms are called 'a'"),
         (
             "Arm('a', 1)\n",
@@ -245,7 +245,7 @@ def test_an_experiment_finds_the_topologies_beside_it(
         ("Above(-1, because='so')\n", "1: a margin of -1 should not be below zero"),
         (
             "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so', part='one')), Arm('b', Reported(1, 'so'))))\n",
-            "1: some arms that count name a part of the sentence and others do not: give each part='...'",
+            "1: some arms that count name a part of the sentence and others do not; give each part='...'",
         ),
         (
             "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so')),), expect='partly')\n",
@@ -279,21 +279,21 @@ def test_a_mistake_while_loading_has_its_line(write: Write, body: str, message: 
 @pytest.mark.parametrize(
     ("arm", "message"),
     [
-        ("links={'pth': {}}", "unknown link 'pth', did you mean 'path'?"),
+        ("links={'pth': {}}", "unknown link 'pth'; did you mean 'path'?"),
         ("links={'path': {'rate': '-1 Mbit/s'}}", "links.path.rate: rate '-1 Mbit/s' is negative"),
-        ("hosts={'sendr': {}}", "unknown host 'sendr', did you mean 'sender'?"),
-        ("workload=Bulk(client='sendr')", "Bulk.client: unknown host 'sendr', did you mean 'sender'?"),
+        ("hosts={'sendr': {}}", "unknown host 'sendr'; did you mean 'sender'?"),
+        ("workload=Bulk(client='sendr')", "Bulk.client: unknown host 'sendr'; did you mean 'sender'?"),
         ("probes=(Capture(node='x'),)", "Capture.node: unknown host 'x'; use sender, receiver"),
-        ("probes=(Capture(interface='eth7'),)", "Capture.interface: unknown interface 'eth7', did you mean 'eth0'?"),
-        ("probes=(QueueState(link='pth'),)", "QueueState.link: unknown link 'pth', did you mean 'path'?"),
+        ("probes=(Capture(interface='eth7'),)", "Capture.interface: unknown interface 'eth7'; did you mean 'eth0'?"),
+        ("probes=(QueueState(link='pth'),)", "QueueState.link: unknown link 'pth'; did you mean 'path'?"),
         (
             "workload=Bulk(congestion='cubik')",
-            "Bulk.congestion: unknown congestion control 'cubik', did you mean 'cubic'?",
+            "Bulk.congestion: unknown congestion control 'cubik'; did you mean 'cubic'?",
         ),
         (
             "sysctls={'net.ipv4.tcp_congestion_control': 'bbbr'}",
             (
-                "hosts.receiver.sysctls.net.ipv4.tcp_congestion_control: unknown congestion control 'bbbr', "
+                "hosts.receiver.sysctls.net.ipv4.tcp_congestion_control: unknown congestion control 'bbbr'; "
                 "did you mean 'bbr'?"
             ),
         ),
@@ -319,7 +319,7 @@ def test_a_file_must_hold_a_claim_and_an_experiment(write: Write) -> None:
 
 def test_an_unknown_topology_is_told(write: Write) -> None:
     path = write(ONE.replace("**COMMON", '**{**COMMON, "topology": "symetric-1g"}'))
-    assert said(path)[0].endswith("unknown topology 'symetric-1g', did you mean 'symmetric-1g'?")
+    assert said(path)[0].endswith("unknown topology 'symetric-1g'; did you mean 'symmetric-1g'?")
 
 
 def test_mistakes_of_many_files_come_at_once(write: Write) -> None:
@@ -378,7 +378,7 @@ def test_kernel_clock_and_samples_are_the_arms_or_the_experiments(write: Write) 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (VARIED, "patch 'ours.patch': No such file or directory"),
+        (VARIED, "patch 'ours.patch' cannot be read: no such file"),
         (VARIED.replace('relative_to="plain"', 'relative_to="plane"'), "'plane', which is not an arm with figures"),
         (VARIED.replace('clock="real"', 'clock="wall"'), "Arm.clock: should be 'virtual' or 'real', not 'wall'"),
         (VARIED.replace("samples=3", "samples=0"), "samples: should be from 1 to 10,000"),

@@ -62,7 +62,7 @@ def test_an_unknown_key_is_told_with_the_known_ones(place: Place) -> None:
 def test_a_missing_key_is_told_with_what_it_is_for(place: Place) -> None:
     wanted = {name for name, field in PARTS[place].model_fields.items() if field.is_required()}
     here = ".".join(map(str, place))
-    told = [each for each in said(text(place, "{zzzzzz: 1}")) if each.startswith(here) and "missing: " in each]
+    told = [each for each in said(text(place, "{zzzzzz: 1}")) if each.startswith(here) and "missing; " in each]
     assert wanted <= {each.partition(": ")[0].rpartition(".")[2] for each in told}
 
 

@@ -62,7 +62,7 @@ def test_a_pack_beside_us_is_found_by_all_its_names(tmp_path: Path, monkeypatch:
 
 
 def test_a_folder_that_is_no_pack_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="unknown claim, article or pack"):
+    with pytest.raises(InputError, match="is not an experiment or a pack"):
         find.find([str(tmp_path)])
 
 

@@ -204,7 +204,7 @@ def test_a_misspelt_field_is_told_with_the_right_one(kind: type, tmp_path: Path)
     for field in fields(kind):
         path, lines = written(tmp_path, kind.__name__, {**NEEDED.get(kind.__name__, {}), f"{field}x": "1"})
         (problem,) = find.check([path])
-        assert problem.message.startswith(f"unknown argument '{field}x', did you mean '")
+        assert problem.message.startswith(f"unknown argument '{field}x'; did you mean '")
         assert problem.line == min(lines.values()) - 1
 
 
@@ -250,8 +250,8 @@ EXPERIMENT = Experiment(
             "should be a tuple (a probe of lab.guest.probe, ...), not Capture(",
         ),
         ("probes=()", 'probes=Capture(node="sender")', 8, "one alone needs a comma behind it: (..., )"),
-        ("probes=()", 'probes=(Capture(interface="eth7"),)', 7, "Capture.interface: unknown interface 'eth7', did you"),
-        ("probes=()", 'probes=(Capture(snap="96"),)', 8, "Capture.snap: size '96' lacks a unit: use one of GiB,"),
+        ("probes=()", 'probes=(Capture(interface="eth7"),)', 7, "Capture.interface: unknown interface 'eth7'; did you"),
+        ("probes=()", 'probes=(Capture(snap="96"),)', 8, "Capture.snap: size '96' lacks a unit; use one of GiB,"),
         ("probes=()", "probes=(TcpInfo(interval=10),)", 8, "TcpInfo.interval: duration '10' lacks a unit"),
         (
             "probes=()",
@@ -263,19 +263,19 @@ EXPERIMENT = Experiment(
             "Bulk()",
             "Bulk",
             4,
-            "of lab.guest.workload, not the class Bulk: write Bulk(...)",
+            "of lab.guest.workload, not the class Bulk; write Bulk(...)",
         ),
-        ("Bulk()", "Bulk(duration=10)", 4, "Bulk.duration: duration '10' lacks a unit: use one of"),
-        ("Bulk()", 'Bulk(congestion="cubik")', 7, "unknown congestion control 'cubik', did you mean 'cubic'?"),
+        ("Bulk()", "Bulk(duration=10)", 4, "Bulk.duration: duration '10' lacks a unit; use one of"),
+        ("Bulk()", 'Bulk(congestion="cubik")', 7, "unknown congestion control 'cubik'; did you mean 'cubic'?"),
         ("Bulk()", 'Ping(count="3")', 4, "Ping.count: should be a whole number, not '3'"),
         ("Bulk()", 'Flent(test="rrul")', 4, "Flent.test: should be 'tcp_download' or 'tcp_upload', not 'rrul'"),
         (
             "bulk_goodput()",
             "bulk_goodput",
             5,
-            "bulk_goodput makes the function that is wanted: call",
+            "bulk_goodput makes the function that is wanted; call",
         ),
-        ("bulk_goodput()", "ping_rtt", 5, "ping_rtt makes the function that is wanted: call it, ping_rtt(...)"),
+        ("bulk_goodput()", "ping_rtt", 5, "ping_rtt makes the function that is wanted; call it, ping_rtt(...)"),
         ("bulk_goodput()", 'ping_rtt("median")', 5, "ping_rtt.which: should be 'min' or 'max' or 'last', not 'median'"),
         ("bulk_goodput()", 'of_flow("a", metric.bulk_goodput)', 5, "of_flow.metric: bulk_goodput makes"),
         ("bulk_goodput()", "bulk_godput()", 5, "did you mean 'bulk_goodput'?"),
@@ -287,17 +287,17 @@ EXPERIMENT = Experiment(
         ),
         ("probes=()", "prediction=lambda: 0", 8, "Experiment.prediction: <lambda> should take 1 argument"),
         ("probes=()", "prediction=model.codel_drops", 8, "codel_drops makes the function that is wanted"),
-        ("probes=()", "prediction=modle.goodput_bulk", 8, "name 'modle' is not defined, did you mean 'model'?"),
-        ("probes=()", "tolerence=3", 2, "unknown argument 'tolerence', did you mean 'tolerance'?"),
+        ("probes=()", "prediction=modle.goodput_bulk", 8, "name 'modle' is not defined; did you mean 'model'?"),
+        ("probes=()", "tolerence=3", 2, "unknown argument 'tolerence'; did you mean 'tolerance'?"),
         (
             '"1 Mbit/s"',
             '"25 %"',
             7,
-            "a duration or a size: write the number 0.25, without quotes",
+            "a duration or a size; write the number 0.25, without quotes",
         ),
-        ('"1 Mbit/s"', '"2"', 7, "a duration or a size: write the number 2, without quotes"),
-        ("Within(0.05,", 'Absolute("0.001",', 6, "or a size: write the number 0.001, without quotes"),
-        ("symmetric-1g", "symetric-1g", 3, "unknown topology 'symetric-1g', did you mean 'symmetric-1g'?"),
+        ('"1 Mbit/s"', '"2"', 7, "a duration or a size; write the number 2, without quotes"),
+        ("Within(0.05,", 'Absolute("0.001",', 6, "or a size; write the number 0.001, without quotes"),
+        ("symmetric-1g", "symetric-1g", 3, "unknown topology 'symetric-1g'; did you mean 'symmetric-1g'?"),
         (
             "probes=()",
             'path=("near", "receiver")',
@@ -342,7 +342,7 @@ def test_hosts_of_other_names_are_told_once_at_the_path(tmp_path: Path) -> None:
     missing = "path: the topology has no host 'sender' and 'receiver'; set path=(from, to) to two of near, far"
     assert told[0] == (min(lines.values()) - 1, missing)
     assert [message for _, message in told[1:]] == [
-        "arm 'a': Bulk.client: unknown host 'sender', did you mean 'near'?",
+        "arm 'a': Bulk.client: unknown host 'sender'; did you mean 'near'?",
         "arm 'a': Bulk.server: unknown host 'receiver'; use near, far",
     ]
 

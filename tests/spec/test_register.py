@@ -111,7 +111,7 @@ def test_a_move_has_to_fit() -> None:
         ("claim:\n- date: 2030-01-01\n  change: so\n", "2: claim: missing: why"),
         (
             "claim:\n- {date: 2030-01-01, change: so, why: so, moved: []}\n",
-            "2: claim: moved: unknown key, did you mean 'moves'?",
+            "2: claim: moved: unknown key; did you mean 'moves'?",
         ),
         ("claim:\n- {date: 2030-01-01, change: so, why: so, moves: [{was: x}]}\n", "2: claim: moves: missing: what"),
         (

@@ -77,7 +77,7 @@ def test_a_single_metric_needs_no_name(write: Path) -> None:
             "arm 'plain' has claimed=, but a study judges no claim",
         ),
         ({"arms": 'Arm("plain", metric=metric.retransmits())'}, "arm 'plain' has metric=, but a study judges no claim"),
-        ({"metrics": "{}"}, "metrics: name at least one metric"),
+        ({"metrics": "{}"}, "metrics: there is none; name at least one metric"),
         ({"more": 'predictions={"goodputs": model.goodput_bulk},'}, "predictions: 'goodputs' is not a figure"),
         ({"metrics": "metric.long_run_goodput()"}, "its metric is a mean over time that includes the start of the run"),
         ({"more": 'path=("sender", "reciever"),'}, "path: the topology has no host 'reciever'"),

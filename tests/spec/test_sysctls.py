@@ -53,16 +53,16 @@ def _messages(text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("net.ipv4.tcp_smack", "unknown sysctl 'net.ipv4.tcp_smack', did you mean 'net.ipv4.tcp_sack'?"),
+        ("net.ipv4.tcp_smack", "unknown sysctl 'net.ipv4.tcp_smack'; did you mean 'net.ipv4.tcp_sack'?"),
         ("net/ipv4/tcp_sack", None),
-        ("net.ipv4/tcp_sack", "unknown sysctl 'net.ipv4/tcp_sack', did you mean 'net.ipv4.tcp_sack'?"),
+        ("net.ipv4/tcp_sack", "unknown sysctl 'net.ipv4/tcp_sack'; did you mean 'net.ipv4.tcp_sack'?"),
         (
             "net.ipv6.conf.eth0.acept_dad",
-            "unknown sysctl 'net.ipv6.conf.eth0.acept_dad', did you mean 'net.ipv6.conf.eth0.accept_dad'?",
+            "unknown sysctl 'net.ipv6.conf.eth0.acept_dad'; did you mean 'net.ipv6.conf.eth0.accept_dad'?",
         ),
         (
             "net.ipv6.conf.etho.accept_dad",
-            "sysctl 'net.ipv6.conf.etho.accept_dad': unknown interface 'etho', did you mean 'eth",
+            "sysctl 'net.ipv6.conf.etho.accept_dad': unknown interface 'etho'; did you mean 'eth",
         ),
         ("net.q", "unknown sysctl 'net.q'; `lab shell two-hosts -c 'find /proc/sys/net'` lists them"),
     ],
@@ -73,7 +73,7 @@ def test_a_topologys_unknown_sysctl_is_a_mistake_at_its_line(
     ends = LINK if "routers" not in where else "links: {wire: {ends: [a, c]}, more: {ends: [c, b]}}"
     (found,) = _messages(f"about: a\n{where.replace('NAME', name)}\n{ends}\n")
     assert found.startswith(f"{line}: ")
-    assert (message or "its name starts with 'net.'") in found
+    assert (message or "whose name starts with 'net.'") in found
 
 
 def test_an_experiments_unknown_sysctl_is_one_mistake_at_the_line_that_names_it(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_an_experiments_unknown_sysctl_is_one_mistake_at_the_line_that_names_it(
     file.write_text(EXPERIMENT.replace("VARIED", "").replace("NAME", "net.ipv4.tcp_smack"))
     (problem,) = find.check([file])
     assert problem.line == 15
-    assert problem.message == "unknown sysctl 'net.ipv4.tcp_smack', did you mean 'net.ipv4.tcp_sack'?"
+    assert problem.message == "unknown sysctl 'net.ipv4.tcp_smack'; did you mean 'net.ipv4.tcp_sack'?"
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,44 @@ def test_a_kernel_of_the_experiments_own_may_have_sysctls_of_its_own(tmp_path: P
         (file.parent / name).write_text("")
     file.write_text(EXPERIMENT.replace("VARIED", varied).replace("NAME", "net.ipv4.tcp_smack"))
     assert find.check([file]) == []
+
+
+CONTROL = "sysctls: {net.ipv4.tcp_congestion_control: NAME}"
+
+
+@pytest.mark.parametrize("where", [CONTROL, "hosts: {a: {CONTROL}, b: {}}", "routers: {c: {CONTROL}}"])
+def test_a_topologys_unknown_congestion_control_is_a_mistake(tmp_path: Path, where: str) -> None:
+    file = tmp_path / "x.yaml"
+    hosts = "" if "hosts" in where else "hosts: [a, b]\n"
+    ends = LINK if "routers" not in where else "links: {wire: {ends: [a, c]}, more: {ends: [c, b]}}"
+    text = f"about: a\n{hosts}{where.replace('{CONTROL}', f'{{{CONTROL}}}')}\n{ends}\n"
+    file.write_text(text.replace("NAME", "cubik"))
+    (found,) = find.check([file])
+    assert found.line == 2 + bool(hosts)
+    assert found.message.endswith(
+        "sysctls.net.ipv4.tcp_congestion_control: unknown congestion control 'cubik'; did you mean 'cubic'?"
+    )
+    file.write_text(text.replace("NAME", "cubic"))
+    assert find.check([file]) == []
+
+
+def test_a_topology_may_have_the_congestion_control_of_a_claims_own_kernel(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    net, claim = tmp_path / "topologies" / "net.yaml", tmp_path / "experiments" / "mine" / "one.py"
+    for folder in (net.parent, claim.parent):
+        folder.mkdir(parents=True)
+    net.write_text(
+        f"about: a\nhosts: [sender, receiver]\n{CONTROL.replace('NAME', 'mine')}\n{LINK}\n".replace(
+            "a, b", "sender, receiver"
+        )
+    )
+    assert [each.line for each in find.check([net])] == [3]
+    (claim.parent / "mine.patch").write_text("")
+    text = EXPERIMENT.replace("two-hosts", "net").replace("VARIED", "").replace("NAME", "net.ipv4.tcp_sack")
+    claim.write_text(text.replace("    topology", '    kernel=Variant(patches=("mine.patch",)),\n    topology', 1))
+    assert find.check([net]) == []
 
 
 def test_the_lab_sets_only_sysctls_that_it_knows() -> None:

@@ -103,8 +103,8 @@ def test_each_direction_has_what_its_end_was_given(file: Path) -> None:
 
 def test_an_entry_is_chosen_by_name(file: Path) -> None:
     assert len(find.topology(f"{file}:wide").network.nodes) == 8
-    assert "has tree, wide: name one, like tree.py:tree" in problems(file, TOPO)[0]
-    assert "topos has no 'tre', did you mean 'tree'?" in problems(file, TOPO, ":tre")[0]
+    assert "has tree, wide; name one, like tree.py:tree" in problems(file, TOPO)[0]
+    assert "topos has no 'tre'; did you mean 'tree'?" in problems(file, TOPO, ":tre")[0]
 
 
 @pytest.mark.parametrize(

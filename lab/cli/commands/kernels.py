@@ -103,7 +103,7 @@ def fetch_kernel(
     from lab.base.building import shown
     from lab.machine.kernel.vm import stock
 
-    if name is not None and "/" in name:
+    if name is not None and ("/" in name or Path(name).is_file()):
         kernel = stock.adopt(Path(name), modules)
     elif modules is not None:
         raise InputError("--modules needs the path of an image; name one, such as ./bzImage")

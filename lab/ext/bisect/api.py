@@ -32,7 +32,7 @@ def bisect(
 
     experiments = find.find([str(claim)])
     if len(experiments) != 1:
-        raise InputError(f"{claim} is an article: bisect one of {', '.join(each.id for each in experiments)}")
+        raise InputError(f"{claim} is an article; bisect one of {', '.join(each.id for each in experiments)}")
     with shown() as progress:
         search = bisection.Search(experiments[0], RunOptions(**options.given()), progress)
         return bisection.bisect(search, Path(tree), good, bad)

@@ -21,14 +21,15 @@ def bundle(out: str | Path, *claims: str | Path, results: Folder = None, report:
     exists, and MachineError if a kernel no longer exists or the disk is full.
     """
     from lab.base.building import shown
-    from lab.ext.bundle import bundling
+    from lab.ext.bundle import bundling, writer
     from lab.ext.comparison.unclaimed import unclaimed
     from lab.record.store import Store
     from lab.spec import find
 
+    writer.check(Path(out))
     pages = None if report is None else Path(report)
     if pages is not None and not pages.is_dir():
-        raise InputError(f"{pages} is not a folder of pages: `lab report` makes one")
+        raise InputError(f"{pages} is not a folder of pages; `lab report` makes one")
     folder, names = reading_from(results), [*map(str, claims)]
     others = {record: record.trial.claim for record in unclaimed(Store(folder), find.experiments())}
     named = {*others.values(), *(claim.partition("/")[0] for claim in others.values())}.intersection(names)

@@ -74,7 +74,7 @@ def bundle(
     claimed = (record for claim in judged for record in claim.records)
     records = sorted({record.address: record for record in (*claimed, *others)}.items())
     if not records:
-        raise InputError(f"{results} has no records of these claims: `lab run` makes them")
+        raise InputError(f"{results} has no records of these claims; `lab run` makes them")
     with store.held():
         return _bundled(judged, [record for _, record in records], store, report, out, progress)
 
@@ -139,7 +139,7 @@ def _kernels(records: Iterable[Record]) -> list[Part]:
     for ident in sorted(wanted):
         if ident not in here:
             raise KernelMissing(
-                f"kernel {ident}, on which trials ran, is no longer here: run `lab kernel build`, then retry"
+                f"kernel {ident}, on which trials ran, is no longer here; run `lab kernel build`, then retry"
             )
         kernel = here[ident]
         about = f"Kernel {kernel.name}: user-mode Linux {kernel.version}, HZ {kernel.hz}"
@@ -153,7 +153,7 @@ def _userlands(records: Iterable[Record]) -> list[Part]:
     for ident in sorted({record.trial.userland for record in records} - {HOST}):
         found = cache.load(ident)
         if found is None:
-            raise UserlandMissing(f"userland {ident}, on which trials ran, is no longer here: `lab userland build`")
+            raise UserlandMissing(f"userland {ident}, on which trials ran, is no longer here; run `lab userland build`")
         about = "The userland of guests: programs and libraries of Debian, unpacked"
         parts.append(Part(f"{USERLANDS}/{ident}", found.tree.parent, about, sealed=True))
     return parts

@@ -18,6 +18,7 @@ from lab.ext.bundle.frames import reading
 from lab.ext.bundle.manifest import Manifest
 from lab.ext.bundle.part import userland_depth
 from lab.ext.bundle.seal import Sealed
+from lab.spec.errors import unreadable
 
 LISTED = 1 << 26  # bytes: a manifest is read as a whole, so it may not be longer
 
@@ -78,11 +79,11 @@ def _opened(file: Path) -> Iterator[_Reader]:
         raise kind(f"{file}: {error}") from None
     except (zstandard.ZstdError, tarfile.TarError, EOFError) as error:
         if reader is None:
-            raise NoBundle(f"{file}: not a bundle: {error}") from None
+            raise NoBundle(f"{file}: not a bundle ({error}); `lab bundle` makes one") from None
         raise BundleError(f"{file}: damaged in {reader.where()}: {error}") from None
     except OSError as error:
         if reader is None:
-            raise InputError(f"{file}: {error.strerror}") from None
+            raise InputError(f"{file}: {unreadable(file, error)}") from None
         raise MachineError(f"{file} cannot be unpacked: {error.strerror or error}") from None
 
 
@@ -104,7 +105,7 @@ class _Reader:
         except EOFError:  # it is shorter than a member's header
             first = None
         if first is None or first.name != manifest.FILE or not first.isreg() or first.size > LISTED:
-            raise NoBundle(f"not a bundle: it does not begin with {manifest.FILE}")
+            raise NoBundle(f"not a bundle, because it does not begin with {manifest.FILE}; `lab bundle` makes one")
         contents = manifest.parse(b"".join(self.contents()).decode("utf-8", "replace"))
         self.missing = dict(contents.files)
         return contents

@@ -49,7 +49,7 @@ class Unbundled:
             return find(name, self.kernels)
         except KernelMissing:
             there = ", ".join(kernel.name for kernel in self.kernels) or "none"
-            raise InputError(f"{self.file} has no kernel {name or 'without patches'}: it has {there}") from None
+            raise InputError(f"{self.file} has no kernel {name or 'without patches'}; it has {there}") from None
 
     def userland(self, choice: str) -> Userland | None:
         """Return the userland for guests: the lab's default userland if the bundle has it, or None for the host's
@@ -62,7 +62,7 @@ class Unbundled:
         usual = [each for each in self.userlands if each.id == locked("guest").id]
         for each in (*usual, *self.userlands):
             return each
-        raise InputError(f"{self.file} has no userland: --userland host uses this machine's programs")
+        raise InputError(f"{self.file} has no userland; use --userland host for this machine's programs")
 
 
 def ready(file: Path) -> Unbundled:

@@ -34,15 +34,21 @@ class WritingProgress(Protocol):
         """Report that `done` of `total` parts of this stage are done."""
 
 
+def check(out: Path) -> None:
+    """Raise InputError if `out` exists, or its folder does not."""
+    if out.exists():
+        raise InputError(f"{out} exists already; remove it, or choose a different name")
+    if not out.parent.is_dir():
+        wrong = "is a file" if out.parent.exists() else "does not exist"
+        raise InputError(f"{out.parent} {wrong}; name a bundle in an existing folder")
+
+
 def write(out: Path, parts: Sequence[Part], about: About, program: Path, progress: WritingProgress) -> Manifest:
     """Write the bundle `out`, and return its contents. `program` is the zip file that `python3 OUT` runs.
 
     Raises InputError if `out` exists or cannot be created, and MachineError if the write fails.
     """
-    if out.exists():
-        raise InputError(f"{out} exists already: remove it, or choose another name")
-    if out.parent.exists() and not out.parent.is_dir():
-        raise InputError(f"{out.parent} is not a folder")
+    check(out)
     ordered = sorted(parts, key=lambda part: f"{part.path}/")  # in the order of their files
     try:
         sweep(out.parent, STAGING)
@@ -117,7 +123,7 @@ def _add(tar: tarfile.TarFile, part: Part, path: str, source: Path, contents: Ma
         hashed = Hashed(file)
         tar.addfile(header, hashed)
     if hashed.digest.hexdigest() != contents.files.get(path):
-        raise MachineError(f"{source} changed while it was put into the bundle: try again")
+        raise MachineError(f"{source} changed while it was put into the bundle; try again")
 
 
 def _header(path: str, kind: bytes, size: int = 0, *, executable: bool = False) -> tarfile.TarInfo:

@@ -55,13 +55,13 @@ def create(system: str, lab: str, command: str) -> str:
         raise InputError(f"'{system}' is unknown; use {' or '.join(SYSTEMS)}")
     file, text, wanted = SYSTEMS[system]
     if not re.fullmatch(_LAB[system], lab, re.ASCII):
-        raise InputError(f"--lab {lab}: write {wanted}")
+        raise InputError(f"--lab {lab} is not allowed; write {wanted}")
     if not re.fullmatch(_COMMAND, command, re.ASCII):
         raise InputError(
             f"--command {command} is not allowed; it must start with `run` or `packetdrill run`, and have no quotes"
         )
     if file.exists():
-        raise InputError(f"{file} already exists: remove it, or copy the lines that you need from the documentation")
+        raise InputError(f"{file} already exists; remove it, or copy the lines that you need from the documentation")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text.format(lab=lab, command=command), encoding="utf-8")

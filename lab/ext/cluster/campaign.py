@@ -23,6 +23,7 @@ from lab.runner.cost import Cost
 from lab.runner.plan import PlannedCase, plan
 from lab.runner.progress import name
 from lab.runner.schedule import alike
+from lab.spec.errors import unreadable
 from lab.units import to_plain
 from lab.verdict.judged import inputs_of
 
@@ -115,7 +116,7 @@ class ShardRun:
         lines.append(f"shard {self.shard}: {plural(self.records, 'record')}, {len(self.failed)} failed")
         if self.stay:
             stay = f"{plural(self.stay, 'trial')} in no shard, because they need real time or a different place"
-            lines.append(f"{stay}: `lab run` after merging")
+            lines.append(f"{stay}; run `lab run` after merging")
         return "\n".join(lines)
 
     def plain(self) -> dict[str, Any]:
@@ -185,7 +186,7 @@ def read_costs(file: Path) -> _Costs:
         if not all(isfinite(seconds) for seconds in costs.values()):
             raise ValueError
     except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from None
+        raise InputError(f"{file}: {unreadable(file, error)}") from None
     except (ValueError, KeyError, TypeError, RecursionError):
         raise InputError(f"{file} is not a plan; write one with `lab cluster plan --json`") from None
     return costs

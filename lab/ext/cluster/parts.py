@@ -73,7 +73,7 @@ def kept(part: Part) -> Path | None:
         found, place = userlands.load(part.id), userlands.folder() / part.id
         is_whole = found is not None and _hash_of(place / MANIFEST) == part.sha256 and not found.altered()
     if place.is_dir() and not is_whole:
-        raise MachineError(f"{part} in {place} has different bytes from the requested one: remove it")
+        raise MachineError(f"{part} in {place} has different bytes from the requested one; remove it")
     return place if is_whole else None
 
 

@@ -26,7 +26,9 @@ class Shard:
         number, slash, of = text.partition("/")
         is_number = slash and all(re.fullmatch("[0-9]{1,18}", each) for each in (number, of))
         if not (is_number and 1 <= int(number) <= int(of)):
-            raise InputError(f"--shard {text}: write its number and the total, such as 3/16 (from 1/16 to 16/16)")
+            raise InputError(
+                f"--shard {text} is not a part; write its number and the total, such as 3/16 (from 1/16 to 16/16)"
+            )
         return cls(int(number), int(of))
 
     def __str__(self) -> str:

@@ -49,7 +49,7 @@ def connected(where: str | Client) -> Iterator[Client]:
     try:
         from distributed import Client
     except ImportError:
-        raise MachineError("--cluster needs Dask: `pip install 'replab[cluster]'`") from None
+        raise MachineError("--cluster needs Dask; run `pip install 'replab[cluster]'`") from None
     if isinstance(where, Client):
         yield where
         return
@@ -130,7 +130,7 @@ def _slurm(stack: ExitStack, count: int) -> object:
     try:
         from dask_jobqueue.slurm import SLURMCluster
     except ImportError:
-        raise MachineError("--cluster slurm needs dask-jobqueue: `pip install 'replab[cluster]'`") from None
+        raise MachineError("--cluster slurm needs dask-jobqueue; run `pip install 'replab[cluster]'`") from None
     cores = dask.config.get("jobqueue.slurm.cores", None) or 1
     memory = dask.config.get("jobqueue.slurm.memory", None) or f"{cores * _CORE_GIBIBYTES} GiB"
     try:
@@ -144,7 +144,7 @@ def _slurm(stack: ExitStack, count: int) -> object:
 
 def _count(where: str, text: str) -> int:
     if not text.isdecimal() or not int(text):
-        raise InputError(f"--cluster {where}: add the number, such as local:2 or slurm:2")
+        raise InputError(f"--cluster {where} does not give the number of workers; add it, such as local:2 or slurm:2")
     return int(text)
 
 

@@ -165,7 +165,7 @@ class Muster:
         elif time.monotonic() - self._alone_since > _LONELY_SECONDS:
             self._alone_since = float("inf")
             command = f"dask worker {address(self._client)}"
-            self._display.remark(f"waiting for workers: start `{command}` where they are")
+            self._display.remark(f"waiting for workers; start `{command}` where they are")
 
 
 def _all_done(futures: Iterable[Future[Any]]) -> bool:

@@ -116,7 +116,7 @@ def regress(
         return _shown(changes(before, done.judged, matters), done)
     pair = [replace(options, kernel=each).settings() for each in (base, new)]
     if pair[0].kernel.id == pair[1].kernel.id:
-        raise InputError(f"{base} and {new} are the same kernel, {pair[0].kernel.name}: name two different kernels")
+        raise InputError(f"{base} and {new} are the same kernel, {pair[0].kernel.name}; name two different kernels")
     both = [(experiments, settings) for settings in pair]
     then, now = running.run_beside(both, options, together=not stored)
     require_whole(_records((*then.judged, *now.judged)))

@@ -39,12 +39,12 @@ def save(experiments: Iterable[LoadedExperiment], kernel: Kernel, seed: int, res
     """
     folder = folder_of(results, name)
     if folder.exists():
-        raise InputError(f"the baseline '{name}' already exists: remove {folder}, or choose a different name")
+        raise InputError(f"the baseline '{name}' already exists; remove {folder}, or choose a different name")
     store = Store(results)
     claims = judge_stored(experiments, _of(kernel, seed, store), store.predictions)
     records = [record for claim in claims for record in claim.records]
     if not records:
-        raise InputError(f"{results} has no records of these claims on kernel {kernel.name}: `lab run` makes them")
+        raise InputError(f"{results} has no records of these claims on kernel {kernel.name}; `lab run` makes them")
     for record in records:
         Store(folder).adopt(record)
     return Baseline(folder, len(records))

@@ -52,7 +52,9 @@ def compare(
     changes = api.compare(results=new, against=base, interest=interest / 100)
     others = api.compare_unclaimed(base, new)
     if not others and not any(each.was_compared for each in changes):
-        raise InputError(f"{base} and {new} have no records of the same current experiment or script")
+        raise InputError(
+            f"{base} and {new} have no records of the same current experiment or script; run the same claims into both"
+        )
     compared = Compared(against=base, interest=interest / 100)
     _show_changes(changes, junit, page, new, compared, as_json, others)
 

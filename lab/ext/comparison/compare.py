@@ -260,7 +260,7 @@ def _claim(base: JudgedClaim, new: JudgedClaim, interest: float) -> ClaimChange:
 def _check(base: JudgedClaim, new: JudgedClaim) -> None:
     """Raise Incomparable unless the trials differ only in their kernel and its consequences."""
     if base.declared.source_sha256 != new.declared.source_sha256:
-        raise Incomparable(f"{new.declared.id}: the experiment changed in between: run both sides with the same file")
+        raise Incomparable(f"{new.declared.id}: the experiment changed in between; run both sides with the same file")
     then = {_name(record): record for record in base.records}
     for record in new.records:
         other = then.get(_name(record))

@@ -25,7 +25,7 @@ def difference(base: Trial, new: Trial) -> str:
 def _differences(base: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
     how_then, how_now = base.get("emulation"), new.get("emulation")
     if not how_then or not how_now:
-        yield "a record does not show how its kernel ran processes: run the claim again"
+        yield "a record does not show how its kernel ran processes; run the claim again"
         return
     names = base.get("name"), new.get("name")
     then, now = how_then["processes"], how_now["processes"]

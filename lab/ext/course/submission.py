@@ -114,7 +114,7 @@ class _Cell:
         if self.error:
             return f"its cell ended with {self.error}"
         blank = re.search(r""",\s*\.\.\.\s*\)""", self.source)
-        return "" if self.was_run or blank else "its cell was changed, but not run, or never ended: run it, and save"
+        return "" if self.was_run or blank else "its cell was changed, but not run, or never ended; run it, and save"
 
 
 def _cells(notebook: Any) -> Iterator[_Cell]:

@@ -163,7 +163,7 @@ def _userland() -> Check:
     altered = found.altered()
     if altered:
         more = f" and {len(altered) - 1} more" if altered[1:] else ""
-        cure = f"make it again: rm -r {found.tree.parent}, then lab userland build"
+        cure = f"remove {found.tree.parent}, then run `lab userland build`"
         return Check("userland", False, f"{altered[0]}{more} in {found.tree} was altered", cure)
     return Check("userland", True, f"{found.id}, unaltered")
 
@@ -182,7 +182,7 @@ def _kernel(calls: Check) -> list[Check]:
     except LabError as error:
         return [Check("kernel", False, str(error)), Check("guest", False, "there is no intact kernel to boot")]
     built = Check("kernel", True, f"{kernel.name} ({kernel.version}, {kernel.hz} Hz, {kernel.id[:12]})")
-    anew = f"build it again: rm -r {kernel.path.parent}, then lab kernel build"
+    anew = f"remove {kernel.path.parent}, then run `lab kernel build`"
     cure = calls.cure if calls.ok is False else anew
     with guest.scratch_guest_folder() as folder:
         try:

@@ -24,11 +24,11 @@ def trial(name: str, arm: str | None, point: str | None, seed: int | None, resul
     """
     if _ADDRESS.fullmatch(name):
         if arm or point or seed is not None:
-            raise InputError(f"{name} is the address of a trial: leave out --arm, --point and --seed")
+            raise InputError(f"{name} is the address of a trial; leave out --arm, --point and --seed")
         return _at(name, reading_from(results))
     claims = load(name, results=results)
     if len(claims) != 1:
-        raise InputError(f"{name} is not a single claim: name one of {', '.join(each.id for each in claims)}")
+        raise InputError(f"{name} is not a single claim; name one of {', '.join(each.id for each in claims)}")
     found = [
         record
         for record in claims.filter(arm=arm, point=point).records
@@ -38,7 +38,7 @@ def trial(name: str, arm: str | None, point: str | None, seed: int | None, resul
         wanted = (("arm", arm), ("point", point), ("seed", seed))
         said = ", ".join(f"{what} {value}" for what, value in wanted if value is not None)
         of = f"{name}, {said}" if said else name
-        raise InputError(f"{store_of(results).root} has no trial of {of}: run `lab run {name}`")
+        raise InputError(f"{store_of(results).root} has no trial of {of}; run `lab run {name}`")
     return found[0]
 
 

@@ -117,7 +117,7 @@ def export(
         _answer(target, "tests", tests, as_json)
     else:
         if len(names or ()) != 1:
-            raise InputError(f"{chosen[0]} takes one trial: name a claim, or a trial's address")
+            raise InputError(f"{chosen[0]} takes one trial; name a claim, or a trial's address")
         write = api.export_qlog if qlog else api.export_perfetto
         file, events = write((names or [""])[0], out, arm=arm, point=point, seed=seed, results=results)
         _answer(file, "events", events, as_json)

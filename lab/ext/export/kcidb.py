@@ -40,7 +40,7 @@ def report(claims: Sequence[Claim], origin: str = ORIGIN) -> _Object:
         raise InputError(f"--origin {origin}: KCIDB allows only the characters a-z, 0-9 and _")
     run = [claim for claim in claims if claim.judged.kernel is not None]
     if not run:
-        raise InputError("no claim has records: run `lab run`")
+        raise InputError("no claim has records; run `lab run`")
     kernels: dict[str, Mapping[str, Any]] = {}
     tests: list[_Object] = []
     for claim in run:

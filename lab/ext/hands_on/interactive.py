@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Literal
 
 from lab.app import userlands
+from lab.app.options import named_clock
 from lab.errors import InputError
 from lab.ext.hands_on.session import Session
-from lab.guest.clock import Clock, clock_of
+from lab.guest.clock import Clock
 from lab.guest.interactive import HandsOn
 from lab.guest.network import Kind
 from lab.machine.kernel import Budget, choose
@@ -17,7 +18,7 @@ from lab.machine.kernel.root import of_host
 from lab.runner import queues
 from lab.runner.code import sealed
 from lab.spec import find
-from lab.spec.errors import instead
+from lab.spec.errors import instead, no_file
 
 
 def hand_over(
@@ -56,17 +57,14 @@ def _folder(shown: Path | None) -> Path | None:
     if shown is None:
         return None
     if not shown.is_dir():
-        raise InputError(
-            f"--with {shown}: the folder does not exist"
-            if not shown.exists()
-            else f"--with {shown}: this is not a folder; name the folder that it is in"
-        )
+        wrong = f"{shown}: this is a file; name the folder that it is in" if shown.exists() else no_file(shown)
+        raise InputError(f"--with {wrong}")
     return shown.resolve()
 
 
 def clock_for(clock: str, has_command: bool) -> Clock:
     """Return the named clock. Raises InputError for virtual time without a command or a test."""
-    found = clock_of(clock)
+    found = named_clock(clock)
     if found == "virtual" and not has_command:
         raise InputError("--clock virtual is too fast for a person; give a command with -c")
     return found

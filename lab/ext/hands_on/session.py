@@ -106,7 +106,7 @@ def terminal_of() -> str:
     try:
         return os.ttyname(0)
     except OSError:
-        raise InputError("standard input is not a terminal: give a command with -c COMMAND") from None
+        raise InputError("standard input is not a terminal; give a command with -c COMMAND") from None
 
 
 @contextmanager

@@ -54,7 +54,7 @@ def import_files(
     for each in given or ():
         name, separator, value = each.partition("=")
         if not separator or not name:
-            raise InputError(f"--set {each}: write it as NAME=VALUE")
+            raise InputError(f"--set {each} has no name and value; write it as NAME=VALUE")
         variables[name] = value
     found = api.import_topology(
         *files, out=out, variables=variables, topo=topo, time_unit=time_unit, rate_unit=rate_unit

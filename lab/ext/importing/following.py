@@ -27,12 +27,12 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("iptables", "ip6tables", "nft", "ebtables"), "use middlebox.Masquerade or middlebox.Firewall"),
     **dict.fromkeys(("vtysh", "gobgpd", "bird", "zebra", "bgpd", "ospfd"), "the lab routes over the fewest routers"),
     **dict.fromkeys(("docker", "podman", "containerlab"), "name the containers' commands instead"),
-    **dict.fromkeys(("sh", "bash", "ash", "dash"), "a script that was not given: import it after this file"),
+    **dict.fromkeys(("sh", "bash", "ash", "dash"), "a script that was not given; import it after this file"),
     **dict.fromkeys(("ovs-ofctl", "ovs-dpctl"), "the lab's switches learn addresses, and have no flow tables"),
     **dict.fromkeys(("dhclient", "udhcpc", "dhcpcd"), "a host without an address gets one from its subnet"),
-    **dict.fromkeys(("iw", "iwconfig", "hostapd", "wpa_supplicant"), "the lab has no radio: use trace or changes"),
+    **dict.fromkeys(("iw", "iwconfig", "hostapd", "wpa_supplicant"), "the lab has no radio; use trace or changes"),
 }
-PROGRAM = "a program: run it with `lab shell`, or as a workload of an experiment"
+PROGRAM = "a program; run it with `lab shell`, or as a workload of an experiment"
 _FLAGS: Mapping[str, tuple[str, ...]] = {
     "tso": ("tso", "tcp-segmentation-offload"),
     "gso": ("gso", "generic-segmentation-offload"),
@@ -113,7 +113,7 @@ class Follower:
             if option in ("-n", "-net", "-netns"):
                 space, words = words[0], words[1:]
             elif option in ("-b", "-batch", "-force"):
-                raise ValueError("the lab reads no batch file: put its commands into this file")
+                raise ValueError("the lab reads no batch file; put its commands into this file")
         what = next(
             (each for each in ("qdisc", "class", "filter", "monitor", "action") if each.startswith(words[0])), ""
         )

@@ -18,7 +18,7 @@ from lab.ext.importing.where import Where
 from lab.spec import document
 from lab.spec import topology as topologies
 from lab.spec.document import Document
-from lab.spec.errors import Problem, SpecError, display
+from lab.spec.errors import Problem, SpecError, display, unreadable
 from lab.spec.topology import Topology
 
 MOST_BYTES = 4 << 20
@@ -118,7 +118,7 @@ def _source(path: Path) -> str:
     except UnicodeDecodeError:
         raise InputError(f"{display(path)}:1: is not UTF-8 text: {KINDS} is read") from None
     except OSError as error:
-        raise InputError(f"{display(path)}: {error.strerror}") from None
+        raise InputError(f"{display(path)}: {unreadable(path, error)}") from None
 
 
 def _kind(path: Path, text: str) -> str:

@@ -268,7 +268,7 @@ def build(found: dict[str, Any], wanted: str) -> None:
         name = next(iter(topos or own))
     if name not in known:
         names = ", ".join(map(str, known)) or "no Topo"
-        note("refused", ("", 1), message=f"has {names}: choose one with --topo NAME[,ARGUMENT...]")
+        note("refused", ("", 1), message=f"has {names}; choose one with --topo NAME[,ARGUMENT...]")
         return
     mininet.net.Mininet(topo=known[name](*args, **opts), build=False, autoSetMacs=False).build()
 

@@ -12,8 +12,8 @@ from lab.ext.importing.where import Where
 
 LINKS: Mapping[str, str] = {
     "vlan": "give each VLAN its own links",
-    "bond": "a link here is one cable: give it the rate of all",
-    "team": "a link here is one cable: give it the rate of all",
+    "bond": "a link here is one cable; give it the rate of all",
+    "team": "a link here is one cable; give it the rate of all",
     "vxlan": "join both ends with a link that has the smaller MTU",
     "gre": "join both ends with a link that has an MTU of 1476 B",
     "gretap": "join both ends with a link that has the smaller MTU",
@@ -25,7 +25,7 @@ LINKS: Mapping[str, str] = {
     "ipvlan": "connect the host to a switch",
     "tun": "join both ends with a link",
     "tap": "join both ends with a link",
-    "dummy": "the lab has no interface without a link: add a host",
+    "dummy": "the lab has no interface without a link; add a host",
 }
 _OBJECTS: tuple[str, ...] = (
     "link",
@@ -80,7 +80,7 @@ class Interfaces:
             if option in ("-n", "-net", "-netns"):
                 space, words = words[0], words[1:]
             elif option in ("-b", "-batch"):
-                raise ValueError("the lab reads no batch file: put its commands into this file")
+                raise ValueError("the lab reads no batch file; put its commands into this file")
             version = {"-4": 4, "-6": 6}.get(option, version)
         thing = next((each for each in _OBJECTS if each.startswith(words[0])), None) if words else None
         verb = words[1] if len(words) > 1 else "show"
@@ -284,7 +284,7 @@ class Interfaces:
                 if any(each.startswith("tag=") for each in given):
                     raise ValueError(f"a VLAN of a port has no counterpart: {LINKS['vlan']}")
             elif given[:1] == ["set"] and any("type=" in each for each in given):
-                raise ValueError("an interface of this type has no counterpart: use a link")
+                raise ValueError("an interface of this type has no counterpart; use a link")
 
     def ifconfig(self, words: list[str], where: Where, space: str) -> None:
         """Apply `ifconfig DEVICE ...` to the network."""

@@ -11,7 +11,7 @@ from lab.ext.importing.where import Where
 from lab.spec import queue
 from lab.units import Rate
 
-ONE_LINK = "the lab has one rate and one delay for all packets in a direction: give each destination its own link"
+ONE_LINK = "the lab has one rate and one delay for all packets in a direction; give each destination its own link"
 PLAIN = ("pfifo_fast", "noqueue", "mq", "ingress", "clsact")
 _PLACES = {"filter": ("parent", "handle", "protocol", "prio", "pref")}
 _TXQUEUELEN = 1000  # frames: the length of a veth's queue, and the limit of a FIFO that HTB makes
@@ -60,7 +60,7 @@ class DirectionSettings:
                 value = min(Rate.of(value), Rate.of(self.keys[key][0]))
                 self.keys[key] = (str(value), where)
             elif key in self.keys and key not in ("limit", "queue"):
-                self.untaken.append((where, f"a second {key} in one direction: add both up in one netem"))
+                self.untaken.append((where, f"a second {key} in one direction; add both up in one netem"))
             else:
                 self.keys[key] = (value, where)
 

@@ -151,9 +151,9 @@ class ScriptReader:
                 except Unknown:
                     output = ""
             elif child.type == "heredoc_redirect" and re.search(r"\btc\b.*-b|\bip\b.*-b", text_of(node)):
-                self.leave(line_of(node), "a batch of commands in a here-document: write them as single commands")
+                self.leave(line_of(node), "a batch of commands in a here-document; write them as single commands")
             elif child.type == "heredoc_redirect" and re.search(r"^topology:", text_of(node), re.MULTILINE):
-                self.leave(line_of(node), "a containerlab file in a here-document: import a file NAME.clab.yml with it")
+                self.leave(line_of(node), "a containerlab file in a here-document; import a file NAME.clab.yml with it")
         if body is not None and body.type == "command":
             self._command(body, output)
         elif body is not None:

@@ -38,7 +38,7 @@ def columns(lines: list[str], file: str, time_unit: str, rate_unit: str) -> str:
     """
     for unit, known, option in ((time_unit, TIMES, "--time-unit"), (rate_unit, RATES, "--rate-unit")):
         if unit not in known:
-            raise InputError(f"{option} {unit}: use {', '.join(known)}")
+            raise InputError(f"{option} {unit} is unknown; use {', '.join(known)}")
     rows = list(_rows(lines, file))
     if len(rows) < 2:
         raise InputError(f"{file}:{len(lines)}: a trace needs at least two rows")

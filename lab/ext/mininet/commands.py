@@ -63,10 +63,10 @@ def run_script(
     Open vSwitch, and needs no root here. It sees the modules that it imports from its folder, and the files there that
     it names.
     """
+    from lab.app.options import named_clock
     from lab.ext.mininet import api, attending
-    from lab.guest.clock import clock_of
 
-    if clock_of(clock) == "real":
+    if named_clock(clock) == "real":
         _refuse_record(REAL, options, as_json, compare)
         target = api.target_of(script, out)
         packed = api.packed_script(script, target, options, output.say)
@@ -133,7 +133,7 @@ def mn(
         _refuse_record("a topology of the lab has the lab's wires, and leaves no record", options, as_json)
         raise typer.Exit(on_topology(topology, command, options, clock or "real", userland, shown))
     if userland != "sealed" or shown is not None:
-        raise InputError("--userland and --with are for a TOPOLOGY of the lab: leave them out")
+        raise InputError("--userland and --with are for a TOPOLOGY of the lab; leave them out")
     if is_attended(options, command, clock):
         _refuse_record(REAL, options, as_json)
         raise typer.Exit(attend_mn(options, command, out))
@@ -170,7 +170,7 @@ def _compare(script: Path, arguments: list[str], out: Path | None, options: Mini
     from lab.ext.mininet import api
 
     if options.exact or options.page is not None:
-        raise InputError("--compare-wires runs both wires: leave out --exact and --page, which are for one run")
+        raise InputError("--compare-wires runs both wires; leave out --exact and --page, which are for one run")
     both = api.compare_wires(script, *arguments, out=out, warned=output.say, **options.given(without=["jobs"]))
     output.answer(both.plain(), lambda: _shown(both), as_json)
     for run in () if as_json else (both.mininet, both.exact):

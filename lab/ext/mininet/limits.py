@@ -13,17 +13,17 @@ from pathlib import Path
 from lab.ext.mininet.packing import PackedScript
 
 LIMITED = "CPULimitedHost"
-CPU = "CPU limits have no effect in virtual time, where computing takes no time: remove the limit"
-WINDOWS = "a guest has no windows: print, write plots to files, or use `lab mininet --clock real` for a prompt"
-MACHINES = "a guest reaches no other machine: run all parts of the script in one network"
-NETWORK = "a guest has no Internet: put the files that the script needs into its folder"
-COUNTED = "iperf3 waits for its last bytes in a loop without system calls, where no time passes: use `iperf -n`, or -t"
+CPU = "CPU limits have no effect in virtual time, where computing takes no time; remove the limit"
+WINDOWS = "a guest has no windows; print, write plots to files, or use `lab mininet --clock real` for a prompt"
+MACHINES = "a guest reaches no other machine; run all parts of the script in one network"
+NETWORK = "a guest has no Internet; put the files that the script needs into its folder"
+COUNTED = "iperf3 waits for its last bytes in a loop without system calls, where no time passes; use `iperf -n`, or -t"
 # What cannot work: names that a script uses, keyword arguments, modules, and commands in its texts
 NAMES = {
     **dict.fromkeys(("makeTerm", "makeTerms", "runX11", "startXterms"), WINDOWS),
     **dict.fromkeys(("MininetCluster", "RemoteHost", "RemoteOVSSwitch", "RemoteLink"), MACHINES),
-    **dict.fromkeys(("NOX", "Ryu"), "the userland has no such controller: use `Controller`, or start your own"),
-    "IVSSwitch": "the userland has no Indigo switch: use OVSSwitch",
+    **dict.fromkeys(("NOX", "Ryu"), "the userland has no such controller; use `Controller`, or start your own"),
+    "IVSSwitch": "the userland has no Indigo switch; use OVSSwitch",
 }
 KEYWORDS = {"cpu": CPU, "cores": CPU, "xterms": WINDOWS}
 UNLIMITED = ("None", "False", "-1")  # values of these keyword arguments that ask for nothing
@@ -31,7 +31,7 @@ MODULES = {"tkinter": WINDOWS, "Tkinter": WINDOWS}
 COMMANDS = (
     (re.compile(r"\b(?:pip3?|apt|apt-get|yum|dnf) install\b|\bgit clone\b"), NETWORK),
     (re.compile(r"\biperf3 (?:[^|;&]* )?(?:-[nk]|--bytes|--blockcount)\b"), COUNTED),
-    (re.compile(r"\btcp_probe\b"), "Linux has had no tcp_probe since 4.16: use `ss --info`"),
+    (re.compile(r"\btcp_probe\b"), "Linux has had no tcp_probe since 4.16; use `ss --info`"),
     (re.compile(r"^\s*(?:sudo )?(?:xterm|gnome-terminal|wireshark)\b"), WINDOWS),
 )
 OFFERED = "matplotlib, networkx, numpy, pandas, psutil, scapy and termcolor"
@@ -39,7 +39,7 @@ OFFERED = "matplotlib, networkx, numpy, pandas, psutil, scapy and termcolor"
 FAILURES = (
     (r"cgroupGet|cgroupSet|chrt|cgexec", CPU),
     (r"[Tt]kinter|xterm|DISPLAY", WINDOWS),
-    (r"\bofdatapath\b", "the userland has no OpenFlow reference switch: use Open vSwitch, Mininet's default"),
+    (r"\bofdatapath\b", "the userland has no OpenFlow reference switch; use Open vSwitch, Mininet's default"),
     (r"interface? .* does not exist|eth\d+ does not exist", "a guest has no network card: all its links are Mininet's"),
     (r"\bgetent\b|No route to host", MACHINES),
 )
@@ -97,7 +97,7 @@ def has_module(tree: Path) -> Callable[[str], bool]:
 def instead_of(output: str, exit_code: int) -> str:
     """Return what a script that ended with this output cannot have, with what to do instead, or "" if unknown."""
     if output.rstrip().endswith(PROMPT):
-        return "Mininet's prompt gets no input here: write CLI(net, script='commands.mn'), or use --clock real"
+        return "Mininet's prompt gets no input here; write CLI(net, script='commands.mn'), or use --clock real"
     last = "\n".join(output.splitlines()[-LAST_LINES:]) if exit_code else ""
     return next((instead for pattern, instead in FAILURES if re.search(pattern, last)), "")
 
@@ -148,6 +148,6 @@ def _imports(tree: ast.AST, own: set[str], has_module: Callable[[str], bool]) ->
             if name in MODULES:
                 yield node.lineno, f"import {name}", MODULES[name]  # type: ignore[attr-defined]
             elif name not in own and not has_module(name):
-                missing = f"the userland has no module {name}, and pip cannot be used in a guest: put the module beside"
+                missing = f"the userland has no module {name}, and pip cannot be used in a guest; put the module beside"
                 yield node.lineno, f"import {name}", f"{missing} the script, or use {OFFERED}"  # type: ignore[attr-defined]
         yield from _imports(node, own, has_module)

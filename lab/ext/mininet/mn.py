@@ -36,7 +36,7 @@ def command_of(options: MnOptions, commands: str | None = None) -> tuple[PackedS
     """
     check(options)
     if commands is not None and options.post:
-        raise InputError("-c and --post both name commands to run after the tests: use one of them")
+        raise InputError("-c and --post both name commands to run after the tests; use one of them")
     files = {"custom": _files(options.custom), "pre": _files(options.pre), "post": _files(options.post)}
     packed = pack_program("mn", [file for several in files.values() for file in several])
     named: dict[str, str | bool] = {
@@ -53,7 +53,9 @@ def on_topology(
 ) -> int:
     """Open Mininet's command line on a topology of the lab, and return the exit status. Raises InputError."""
     if own := given(options):
-        raise InputError(f"--{next(iter(own))}: this is for a network of Mininet's; leave out '{topology}'")
+        raise InputError(
+            f"--{next(iter(own))} does not go with a topology of the lab; leave out '{topology}', or the option"
+        )
     run = (command, options.kernel, clock, userland, options.seed, shown, options.budget)
     return hand_over("mininet", topology, None, *run)
 

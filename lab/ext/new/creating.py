@@ -59,7 +59,7 @@ def create(name: str, template: str = "transfer") -> tuple[str, list[str]]:
         files[here / "experiments" / article / file.format(claim=claim)] = text.format(claim=claim)
     taken = [known for known in (find.experiments().get(name), *files) if known and known.exists()]
     if taken:
-        raise InputError(f"{display(taken[0])} already exists: choose a different name, or change that file")
+        raise InputError(f"{display(taken[0])} already exists; choose a different name, or change that file")
     about, schema = here / "experiments" / article / "article.yaml", here / "topologies" / SCHEMA
     if not about.exists():
         files[about] = _about(article)
@@ -78,7 +78,7 @@ def _unfit(name: str) -> str:
     """Return a message with what a name may contain, and a name like `name` that fits."""
     parts = [re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-")[:64] for part in name.split("/") if part.strip()]
     fits = "/".join(["mine", *parts][-2:]) if len(parts) < 2 else f"{parts[0]}/{'-'.join(parts[1:])[:64]}"
-    meant = f", did you mean '{fits}'?" if _NAME.fullmatch(fits) else ""
+    meant = f"; did you mean '{fits}'?" if _NAME.fullmatch(fits) else ""
     form = "write ARTICLE/CLAIM, each of up to 64 letters, digits, '-', '_' and '.', beginning with a letter or digit"
     return f"'{name[:140]}' is not a claim's name{meant}; {form}"
 

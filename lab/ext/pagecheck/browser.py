@@ -102,7 +102,7 @@ def browser() -> Iterator[Browser]:
     """Start a browser, and end it afterwards. Raises MachineError if there is no browser, or it does not start."""
     program = next(filter(None, map(shutil.which, _PROGRAMS)), None)
     if program is None:
-        raise MachineError("Chromium is missing, which checks the pages: `apt install chromium`")
+        raise MachineError("Chromium is missing, which checks the pages; run `apt install chromium`")
     reads, commands = _pipe()
     answers, writes = _pipe()
 

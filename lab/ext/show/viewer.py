@@ -30,7 +30,7 @@ def show_packets(capture: Path) -> int:
     programs = ("wireshark", "tshark") if screen else ("tshark",)
     program = next((name for name in programs if shutil.which(name)), None)
     if program is None:
-        raise MachineError(f"there is no {' nor '.join(programs)} to show {capture}: `apt install {programs[-1]}`")
+        raise MachineError(f"there is no {' nor '.join(programs)} to show {capture}; run `apt install {programs[-1]}`")
     command = [program, "-r", str(capture)]
     if program != "tshark":
         return subprocess.run(command, check=False).returncode

@@ -151,7 +151,7 @@ def _days(number: float | None) -> timedelta | None:
     try:
         return None if number is None else timedelta(days=number)
     except (OverflowError, ValueError):
-        raise InputError(f"--older-than {number:g}: use at most {timedelta.max.days:,} days") from None
+        raise InputError(f"--older-than {number:g} is too large; use at most {timedelta.max.days:,} days") from None
 
 
 def _show(found: Repacked, as_json: bool) -> None:

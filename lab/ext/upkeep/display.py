@@ -57,7 +57,7 @@ def render_checkup(found: Checkup) -> str:
     wrong = len({folder for folder, _ in found.faults})
     said = f"{_counted(found.records, 'record')} hashed again: " + (f"{wrong} wrong" if wrong else "all whole")
     if found.removed:
-        said += f", {len(found.removed)} removed: `lab run` makes them again"
+        said += f", {len(found.removed)} removed; `lab run` makes them again"
     return "\n".join([*lines, said])
 
 

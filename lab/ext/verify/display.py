@@ -21,7 +21,7 @@ def part(text: str) -> float:
     except ValueError:
         percent = 0.0
     if not 0 < percent <= 100:
-        raise InputError(f"--sample {text}: write a percentage of the trials, like 5%")
+        raise InputError(f"--sample {text} is not a share; write a percentage of the trials, like 5%")
     return percent / 100
 
 

@@ -66,7 +66,7 @@ def _check(record: Record, kernels: dict[str, Kernel], userlands: Callable[[str]
         name, version, ident = (trial.kernel.get(key, "?") for key in ("name", "version", "id"))
         lacks, cure = ("fetched", "fetch") if trial.on == "vm" else ("built", "build")
         what = f"kernel {name} ({version}, id {ident})"
-        raise CannotRepeat(f"{what} is not {lacks} here: run `lab kernel {cure}`, then retry")
+        raise CannotRepeat(f"{what} is not {lacks} here; run `lab kernel {cure}`, then retry")
     kernel = kernels[trial.kernel["id"]]
     if kernel.on != trial.on:
         raise CannotRepeat(f"its kernel {kernel.id} runs with --on {kernel.on}, not --on {trial.on}")
@@ -93,10 +93,12 @@ def _userland(ident: str) -> str:
     found = load(ident)
     if found is None:
         ours = [name for name in NAMES if locked(name).id == ident]
-        cure = f"`lab userland build {ours[0]}`, then retry" if ours else "the lab that made these records builds it"
-        return f"userland {ident} is not here: {cure}"
+        cure = (
+            f"run `lab userland build {ours[0]}`, then retry" if ours else "run the lab version that made these records"
+        )
+        return f"userland {ident} is not here; {cure}"
     if altered := differing(found):
-        return f"userland {ident} was altered (at least {altered[0]}): rm -r {found.tree.parent}, then build it again"
+        return f"userland {ident} was altered (at least {altered[0]}); remove {found.tree.parent}, then build it again"
     return ""
 
 

@@ -34,6 +34,6 @@ def watch(
 
     experiments = find.find([str(claim)])
     if len(experiments) != 1:
-        raise InputError(f"{claim} is an article: watch one of {', '.join(each.id for each in experiments)}")
+        raise InputError(f"{claim} is an article; watch one of {', '.join(each.id for each in experiments)}")
     settings = PlanOptions(kernel=kernel, seed=seed).settings()
     return watching.watch(experiments[0], arm, settings, writing_to(results), seen)

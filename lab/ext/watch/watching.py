@@ -119,7 +119,7 @@ def _followed(case: Case) -> tuple[str, Followed]:
     captures = [probe for probe in case.probes if isinstance(probe, Capture | ExpertInfo)]
     for probe in sorted(captures, key=lambda each: each.node != sender):
         return outputs.capture(probe.node, probe.interface), FollowedPackets(at_sender=probe.node == sender)
-    raise InputError(f"{case.claim}, arm {case.arm}, has no probe that writes during the trial: add TcpInfo or Capture")
+    raise InputError(f"{case.claim}, arm {case.arm}, has no probe that writes during the trial; add TcpInfo or Capture")
 
 
 def _performed(

@@ -74,7 +74,7 @@ def source(series: str | None, progress: Progress) -> Found:
         known |= {version.series(each.package.version) for each in offers}
         if fitting := [each for each in offers if series in (None, version.series(each.package.version))]:
             return max(fitting, key=lambda each: version.order(each.package.version))
-    raise MachineError(f"Debian's archive has no source of kernel {series}: it has {_listed(known)}")
+    raise MachineError(f"Debian's archive has no source of kernel {series}; it has {_listed(known)}")
 
 
 def image(series: str | None, progress: Progress) -> Image:
@@ -88,7 +88,7 @@ def image(series: str | None, progress: Progress) -> Image:
         known |= {each.series for each in offers}
         if fitting := [each for each in offers if series in (None, each.series)]:
             return max(fitting, key=lambda each: version.order(each.version))
-    raise MachineError(f"Debian's archive has no kernel {series}: it has {_listed(known)}")
+    raise MachineError(f"Debian's archive has no kernel {series}; it has {_listed(known)}")
 
 
 def sources(offered: Offered) -> list[Found]:

@@ -58,7 +58,7 @@ def find(name: Name) -> Userland:
     ident = locked(name).id
     found = load(ident)
     if found is None:
-        raise UserlandMissing(f"the userland {name}, {ident}, is not here: run `lab userland build {name}`")
+        raise UserlandMissing(f"the userland {name}, {ident}, is not here; run `lab userland build {name}`")
     return found
 
 

@@ -99,7 +99,7 @@ def signed(text: bytes, keys: Keys) -> str:
         # Several keys sign an index, and an older keyring lacks the newest ones. One good signature is enough if none
         # is bad.
         if "GOODSIG" not in said or "BADSIG" in said or not content.is_file():
-            raise MachineError(f"no key of {keys.ring} signed the archive's index: name newer keys with --keyring FILE")
+            raise MachineError(f"no key of {keys.ring} signed the archive's index; name newer keys with --keyring FILE")
         return content.read_text(encoding="utf-8")
 
 

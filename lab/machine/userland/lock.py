@@ -72,7 +72,7 @@ def locked(name: Name) -> Lock:
     try:
         return parse(file.read_text(encoding="utf-8"), str(file))
     except FileNotFoundError:
-        raise MachineError(f"{file} is missing: `lab userland lock` makes it") from None
+        raise MachineError(f"{file} is missing; `lab userland lock` makes it") from None
 
 
 @lru_cache(maxsize=16)  # every case of every claim asks for one of a few

@@ -32,7 +32,9 @@ def asked(texts: Sequence[str]) -> tuple[Report, ...]:
     for text in texts:
         kind, equals, file = text.partition("=")
         if kind not in FORMATS or not equals or not file:
-            raise InputError(f"--report {text}: write it as FORMAT=FILE, where FORMAT is {', '.join(FORMATS)}")
+            raise InputError(
+                f"--report {text} has no format and file; write it as FORMAT=FILE, where FORMAT is {', '.join(FORMATS)}"
+            )
         found.append(Report(kind, Path(file)))
     return tuple(found)
 

@@ -71,7 +71,7 @@ def test_a_table_and_a_report_are_written(keep: Keep, here: Path) -> None:
         (["--kcidb", "--seed", "1"], "--seed does not go with --kcidb, only with --qlog or --perfetto"),
         (["toy", "--wireshark", "x"], "a name does not go with --wireshark"),
         (["toy", "--qlog"], "toy is not a single claim"),
-        (["toy/unrun", "--qlog"], "has no trial of toy/unrun: run `lab run toy/unrun`"),
+        (["toy/unrun", "--qlog"], "has no trial of toy/unrun; run `lab run toy/unrun`"),
         (["toy/header", "--qlog", "--seed", "7"], "has no trial of toy/header, seed 7"),
         (["00000000", "--qlog"], "no address begins with 00000000 in results"),
         (["00000000", "--qlog", "--arm", "on"], "leave out --arm"),

@@ -124,7 +124,7 @@ def test_a_command_that_never_ends_is_ended(clock: str, command: str, said: str)
         ),
         (["shell", "two-hosts", "-c", "true", "--userland", "mine"], "use sealed or programs or host"),
         (["shell", "two-hosts"], "standard input is not a terminal"),
-        (["shell", "two-hosts", "sendr", "-c", "true"], "no host 'sendr', did you mean 'sender'?"),
+        (["shell", "two-hosts", "sendr", "-c", "true"], "no host 'sendr'; did you mean 'sender'?"),
         (["shell", "two-host"], "did you mean 'two-hosts'?"),
         (["shell", "two-hosts", "--clock", "virtual"], "too fast for a person"),
         (["shell", "two-hosts", "--clock", "lunar", "-c", "true"], "it is virtual or real"),

@@ -61,7 +61,7 @@ def test_mistakes_have_a_line(imports: Imports, tmp_path: Path, text: str, messa
 
 def test_units_are_checked(tmp_path: Path) -> None:
     (tmp_path / "t").write_text("1 1\n2 2\n")
-    with pytest.raises(InputError, match="--rate-unit Mbps: use Mbit/s"):
+    with pytest.raises(InputError, match="--rate-unit Mbps is unknown; use Mbit/s"):
         read([tmp_path / "t"], tmp_path / "x.yaml", ImportOptions(rate_unit="Mbps"))
 
 

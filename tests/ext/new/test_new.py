@@ -86,7 +86,7 @@ def test_nothing_is_overwritten(type_here: Type, tmp_path: Path) -> None:
     done = type_here("lab new mine/one")
     assert (done.returncode, done.stderr.splitlines()) == (
         2,
-        ["lab: experiments/mine/one.py already exists: choose a different name, or change that file"],
+        ["lab: experiments/mine/one.py already exists; choose a different name, or change that file"],
     )
     assert mine.read_text() == "mine"
     assert "no-drops.py already exists" in type_here("lab new tcp-bottleneck/no-drops").stderr

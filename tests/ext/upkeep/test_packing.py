@@ -306,7 +306,7 @@ def test_a_full_disk_is_a_message(tmp_path: Path, form: Form) -> None:
 
     def work() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-        with pytest.raises(MachineError, match="is full: make room"):
+        with pytest.raises(MachineError, match="is full; make room"):
             pack(tmp_path, form=form)
 
     assert in_a_fork(work) == 0

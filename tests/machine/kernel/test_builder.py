@@ -245,7 +245,7 @@ def test_names_and_sources_must_fit(tree: Path, tmp_path: Path) -> None:
 def test_a_tree_without_git_names_the_package(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = shutil.which
     monkeypatch.setattr(shutil, "which", lambda tool: None if tool == "git" else found(tool))
-    with pytest.raises(MissingTool, match="needs git: run `sudo apt-get install git`") as info:
+    with pytest.raises(MissingTool, match="needs git; run `sudo apt-get install git`") as info:
         build(tree=tree)
     assert info.value.exit_code == 3
 

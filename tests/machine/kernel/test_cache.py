@@ -56,7 +56,7 @@ def test_a_missing_kernel_names_the_cure(home: Path) -> None:
     with pytest.raises(KernelMissing, match="run `lab kernel build`"):
         find()
     put(home, "6.12", "6.12.107-1", "d" * 16)
-    with pytest.raises(KernelMissing, match=r"'7.2' is not built here \(there are 6.12\): run `lab kernel build 7.2`"):
+    with pytest.raises(KernelMissing, match=r"'7.2' is not built here \(there are 6.12\); run `lab kernel build 7.2`"):
         find("7.2")
     assert KernelMissing.exit_code == 3
 

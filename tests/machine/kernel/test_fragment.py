@@ -76,7 +76,7 @@ def test_all_mistakes_are_named_with_their_lines(place: Path) -> None:
         read("CONFIG_HZ=250\nVETH=y\n\nCONFIG_UML_TIME_TRAVEL_SUPPORT=n\n")
     assert str(info.value).splitlines() == [
         "mine.config:1: CONFIG_HZ: set ticks per second with --hz, or with hz= in a variant",
-        "mine.config:2: 'VETH=y' is not an option: write CONFIG_NAME=y, or =n",
+        "mine.config:2: 'VETH=y' is not an option; write CONFIG_NAME=y, or =n",
         "mine.config:4: CONFIG_UML_TIME_TRAVEL_SUPPORT: the lab's virtual clock needs it",
     ]
 

@@ -211,7 +211,7 @@ def test_threads_take_turns_by_a_library_that_is_compiled_once(tmp_path: Path) -
 def test_without_a_compiler_or_where_nothing_is_loaded_from_the_cure_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(MachineError, match="a space or a colon: set XDG_CACHE_HOME"):
+    with pytest.raises(MachineError, match="a space or a colon; set XDG_CACHE_HOME"):
         turns.library(tmp_path / "my kernels")
     (tmp_path / "cc").write_text("#!/bin/sh\necho no stdatomic.h >&2\nexit 1\n")
     (tmp_path / "cc").chmod(0o755)
@@ -220,7 +220,7 @@ def test_without_a_compiler_or_where_nothing_is_loaded_from_the_cure_is_said(
         turns.library(tmp_path / "images")
     assert [path.name for path in (tmp_path / "images").iterdir()] == ["lock"]
     (tmp_path / "file").write_text("")
-    with pytest.raises(MachineError, match=r"file/images \(.*\): set XDG_CACHE_HOME"):
+    with pytest.raises(MachineError, match=r"file/images \(.*\); set XDG_CACHE_HOME"):
         turns.library(tmp_path / "file/images")
     monkeypatch.setenv("PATH", str(tmp_path / "images"))
     with pytest.raises(MachineError, match="needs a C compiler: sudo apt-get install gcc libc6-dev"):

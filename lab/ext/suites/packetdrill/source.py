@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from lab.base.building import Progress
 from lab.errors import InputError, MachineError
 from lab.machine.userland.mirror import Mirrors, NotFetched
+from lab.spec.errors import unreadable
 
 COMMIT = "2c4001c4d6fc04a3bbd01d4b92be62717a37648a"  # of 14 May 2026
 SHA256 = "75569330fe9c4a40824473234a55033c91aa480b30afb9dd1303fac4dfdb961c"
@@ -62,7 +63,7 @@ def read(path: Path) -> PacketdrillSource:
         with path.open("rb") as file:
             return _whole(dict(_in_tar(file, str(path))), str(path))
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError(f"{path}: {unreadable(path, error)}") from None
 
 
 def _in_tar(file: io.IOBase, name: str) -> Iterator[tuple[str, bytes]]:

@@ -36,7 +36,7 @@ class Blocked(MachineError):
     """Raised if the running kernel cannot run trials. `blocker` is the reason, `cure` the fix."""
 
     def __init__(self, blocker: str, cure: str) -> None:
-        super().__init__(f"--on host cannot run here: {blocker} (fix: {cure}); {INSTEAD} can")
+        super().__init__(f"--on host cannot run here: {blocker} (fix: {cure}); use {INSTEAD}")
         self.blocker, self.cure = blocker, cure
 
 
@@ -66,7 +66,7 @@ class RunningKernel:
         """
         if wanted == ResolvedVariant(hz=self.hz):
             return self
-        raise MachineError(f"the running kernel has no variant with {wanted}: {INSTEAD} has")
+        raise MachineError(f"the running kernel has no variant with {wanted}; use {INSTEAD}")
 
     def lacks(self, queue: str) -> bool:  # noqa: ARG002
         """Return False: only a guest sees the kernel's modules, so the lab cannot tell before the trial."""

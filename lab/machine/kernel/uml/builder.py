@@ -90,7 +90,7 @@ def build(
     progress = progress or Silent()
     series = cache.series(name) if name else None
     if name and not series:
-        raise InputError(f"kernel '{name}': a name must start with a series, like '7.2' or '7.2-mine'")
+        raise InputError(f"kernel name '{name}' has no series; start it with one, like '7.2' or '7.2-mine'")
     extra, fragments = recipe.read_patches(patches), fragment.read(config)
     home = folder()
     if tree is not None:
@@ -162,7 +162,7 @@ def _find_or_build(
 
 def _need_git() -> None:
     if shutil.which("git") is None:
-        raise MissingTool("a kernel build from a tree needs git: run `sudo apt-get install git`")
+        raise MissingTool("a kernel build from a tree needs git; run `sudo apt-get install git`")
 
 
 def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> UmlKernel:

@@ -79,7 +79,7 @@ class UmlKernel:
             if (kernel.base or kernel.id, kernel.digests, kernel.hz) == (base, own, hz):
                 return kernel
         what = f"{'a kernel' if wanted.tree else self.name} with {wanted}"
-        raise KernelMissing(f"{what} is not built here: run `lab kernel build --variants`")
+        raise KernelMissing(f"{what} is not built here; run `lab kernel build --variants`")
 
     def answers_to(self, name: str | None) -> bool:
         """Return whether `name` is its name, version or id (at least 8 characters of it). None names a plain kernel."""
@@ -132,7 +132,7 @@ def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) ->
     if not matching:
         names = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in known))})" if known else ""
         what = f"kernel '{name}' is not built here" if name else "no kernel is built here"
-        raise KernelMissing(f"{what}{names}: run `lab kernel build{f' {name}' if name else ''}`")
+        raise KernelMissing(f"{what}{names}; run `lab kernel build{f' {name}' if name else ''}`")
     if kernels is None and len(matching) > 1:
         from lab.machine.kernel.uml import source  # it imports libraries that the start of a kernel does not need
 

@@ -43,7 +43,9 @@ class Checkout:
         tree = Path(tree).resolve()
         for needed in ("Makefile", "arch/um"):
             if not (tree / needed).exists():
-                raise InputError(f"{tree}: not a kernel tree, it has no {needed}")
+                raise InputError(
+                    f"{tree}: not a kernel tree, because it has no {needed}; name the top folder of a kernel source"
+                )
         key = hashlib.sha256(bytes(tree)).hexdigest()[:12]
         return cls(tree, home.absolute() / "trees" / f"{tree.name}-{key}")
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lab.errors import InputError
-from lab.spec.errors import Problem, SpecError, display
+from lab.spec.errors import Problem, SpecError, display, unreadable
 
 # Options that a fragment may not set, and why.
 _OURS: Mapping[str, str] = {
@@ -61,7 +61,7 @@ def read(files: Iterable[Path]) -> tuple[Fragment, ...]:
             content = file.read_bytes()
             text = content.decode()
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else "no text"
+            reason = unreadable(file, error) if isinstance(error, OSError) else "it is not UTF-8 text"
             raise InputError(f"{file}: {reason}") from None
         options = []
         for number, line in enumerate(text.splitlines(), 1):
@@ -104,7 +104,7 @@ def _option(line: str, number: int) -> Option | str:
         option = Option(match.group(1), match.group(2), number)
     else:
         text = line.strip()
-        return "" if not text or text.startswith("#") else f"'{text}' is not an option: write CONFIG_NAME=y, or =n"
+        return "" if not text or text.startswith("#") else f"'{text}' is not an option; write CONFIG_NAME=y, or =n"
     return f"CONFIG_{option.name}: {_OURS[option.name]}" if option.name in _OURS else option
 
 

@@ -46,7 +46,9 @@ class History:
                 for name in ("objects", "shallow")
             )
         except (GitFailed, OSError):
-            raise InputError(f"{tree}: not in a git repository, so it has no history to search") from None
+            raise InputError(
+                f"{tree}: not in a git repository, so it has no history to search; name a clone of Linux"
+            ) from None
         folder = folder.absolute()  # git runs in another folder
         git("init", "--quiet", "--bare", str(folder), where=folder.parent)
         (folder / "objects" / "info" / "alternates").write_text(f"{objects}\n", encoding="utf-8")

@@ -46,8 +46,8 @@ def check(program: Path, every_byte: bool = False) -> None:
     except (OSError, UnicodeDecodeError) as error:
         raise MachineError(f"{program} cannot be compared with its hash: {error}") from error
     if found != wanted:
-        anew = f"rm -r {program.parent}, then `lab kernel build`"
-        raise KernelAltered(f"{program} is not the kernel that was built: its SHA-256 is {found}: {anew}")
+        anew = f"remove {program.parent}, then run `lab kernel build`"
+        raise KernelAltered(f"{program} is not the kernel that was built: its SHA-256 is {found}; {anew}")
 
 
 def _identity(program: Path) -> str:

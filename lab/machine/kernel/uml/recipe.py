@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lab.base.meaning import fingerprint
 from lab.errors import InputError
+from lab.spec.errors import unreadable
 
 UML = Path(__file__).parent
 HZ = 1000  # ticks per second, as in most distributions
@@ -76,7 +77,7 @@ def config(series: str, hz: int) -> str:
     Raises InputError if no kernel accepts `hz`.
     """
     if not 100 <= hz <= 1000:
-        raise InputError(f"HZ {hz} is not from 100 to 1000")
+        raise InputError(f"HZ {hz} is out of range; use a number from 100 to 1000")
     options = (option for option, _ in _options(series))
     return "".join(f"CONFIG_HZ={hz}\n" if each.startswith("CONFIG_HZ=") else f"{each}\n" for each in options)
 
@@ -128,9 +129,9 @@ def read_patches(files: Iterable[Path]) -> tuple[Patch, ...]:
         try:
             text = Path(file).read_bytes()
         except OSError as error:
-            raise InputError(f"{file}: {error.strerror}") from None
+            raise InputError(f"{file}: {unreadable(Path(file), error)}") from None
         if not re.search(rb"^\+\+\+ ", text, re.MULTILINE):
-            raise InputError(f"{file}: not a patch in the unified format")
+            raise InputError(f"{file}: not a patch in the unified format; `diff -u` or `git diff` makes one")
         patches.append(Patch(Path(file).stem, text))
     return tuple(patches)
 

@@ -144,7 +144,8 @@ def from_file(path: Path) -> Source:
         match = re.search(r"(\d+\.\d+(?:\.\d+)?)(?=\D*\.tar)", path.name)
         number = match.group(1) if match else ""
     else:
-        raise InputError(f"{path}: neither a .deb nor a .tar.* file{' (a tree? see --tree)' if path.is_dir() else ''}")
+        wrong = "this is a folder; use --tree" if path.is_dir() else "this is not a .deb or .tar.* file; name one"
+        raise InputError(f"{path}: {wrong}")
     series = version.series(number)
     if not series:
         raise InputError(f"{path}: not a kernel source, or its name has no version")

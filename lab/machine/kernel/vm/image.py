@@ -15,6 +15,7 @@ import subprocess
 from pathlib import Path
 
 from lab.errors import InputError
+from lab.spec.errors import unreadable
 
 _SETUP_SECTORS, _MAGIC, _VERSION, _PAYLOAD = 0x1F1, 0x202, 0x20E, 0x248
 _ELF = b"\x7fELF"
@@ -59,7 +60,7 @@ def _read(path: Path) -> bytes:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from None
+        raise InputError(f"{path}: {unreadable(path, error)}") from None
     if len(data) < 1 << 12 or data[_MAGIC : _MAGIC + 4] != b"HdrS":
         raise InputError(f"{path}: no kernel image (bzImage, vmlinuz)")
     return data

@@ -51,7 +51,7 @@ def program() -> str:
     """Return QEMU's path. Raises Missing."""
     found = shutil.which(PROGRAM)
     if found is None:
-        raise Missing(f"{PROGRAM} is not installed: sudo apt-get install qemu-system-x86")
+        raise Missing(f"{PROGRAM} is not installed; run `sudo apt-get install qemu-system-x86`")
     return found
 
 

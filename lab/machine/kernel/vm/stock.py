@@ -125,7 +125,7 @@ def find(name: str | None = None) -> StockKernel:
             return kernel
     there = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in kernels))})" if kernels else ""
     what = f"the distribution's kernel '{name}'" if name else "a kernel of the distribution"
-    raise KernelMissing(f"{what} is not here{there}: run `lab kernel fetch{f' {name}' if name else ''}`")
+    raise KernelMissing(f"{what} is not here{there}; run `lab kernel fetch{f' {name}' if name else ''}`")
 
 
 def fetch(series: str | None, progress: Progress) -> StockKernel:
@@ -161,7 +161,7 @@ def adopt(image: Path, tree: Path | None = None) -> StockKernel:
     places = (image.parent / f"config-{name}", tree / "config", *(up / ".config" for up in image.parents[:4]))
     config = next((each for each in places if each.is_file()), None)
     if config is None:
-        raise InputError(f"{image}: its configuration is missing: put it beside as config-{name}")
+        raise InputError(f"{image}: its configuration is missing; put it beside the image, as config-{name}")
     return _keep(name, name, image, config, tree)
 
 
@@ -217,7 +217,7 @@ def _machine() -> str:
 def _first(tree: Path, pattern: str) -> Path:
     found = sorted(tree.rglob(pattern))
     if not found:
-        raise MachineError(f"the kernel's packages have no {pattern}: give the path of an image")
+        raise MachineError(f"the kernel's packages have no {pattern}; give the path of an image")
     return found[0]
 
 

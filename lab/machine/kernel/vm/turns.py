@@ -27,18 +27,18 @@ def library(home: Path) -> Path:
     fix.
     """
     if set(str(home)) & set(" :"):
-        raise MachineError(f"{home}: a library's path cannot have a space or a colon: set XDG_CACHE_HOME")
+        raise MachineError(f"{home}: a library's path cannot have a space or a colon; set XDG_CACHE_HOME")
     target = home / f"turns-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
     try:
         if not target.exists():
             with alone(home, Silent()):
                 _compile(target)
     except OSError as error:
-        raise MachineError(f"cannot make a library for QEMU in {home} ({error.strerror}): set XDG_CACHE_HOME") from None
+        raise MachineError(f"cannot make a library for QEMU in {home} ({error.strerror}); set XDG_CACHE_HOME") from None
     try:
         ctypes.CDLL(str(target))  # otherwise QEMU would go on without it, and report that only on its console
     except OSError as error:
-        raise MachineError(f"{error}: set XDG_CACHE_HOME to a file system that allows programs") from None
+        raise MachineError(f"{error}; set XDG_CACHE_HOME to a file system that allows programs") from None
     return target
 
 
