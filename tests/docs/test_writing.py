@@ -167,11 +167,11 @@ def test_a_clean_room_stays_clean(room: str) -> None:
     ] == []
 
 
-# Advice stands after a semicolon. Messages of these rooms decide addresses of trials or of predictions.
-ADDRESSED = ("lab/guest/", "lab/model/", "lab/ext/mptcp/model/", "lab/units.py")
+# Advice stands after a semicolon. Messages of these files decide addresses of trials or of predictions.
+ADDRESSED = ("lab/guest/", "lab/model/", "lab/ext/mininet/exact/", "lab/ext/mptcp/model/", "lab/units.py")
 ADVICE = re.compile(
-    r"[\w}`')]: (?:`(?:lab|pip|apt|sudo) |sudo |(?:add|choose|give|install|leave|make|name|pass|put|remove|rename|run|set|"
-    r"start|try|use|write) )|, did you mean"
+    r"[\w}`')]: (?:`(?:lab|pip|apt|sudo) |sudo |(?:add|choose|give|install|leave|make|name|pass|put|remove|rename|run"
+    r"|set|start|try|use|write) )|, did you mean"
 )
 
 

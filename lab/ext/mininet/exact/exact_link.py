@@ -23,7 +23,7 @@ def time_of(text: object) -> Duration:
     """
     found = _TIME.fullmatch(str(text))
     if not found:
-        raise ValueError(f"{text!r} is no time; write it like '5ms'")
+        raise ValueError(f"{text!r} is no time: write it like '5ms'")
     number, unit = found.groups()
     return Duration(round(float(number) * _NS[(unit or "ns")[0].lower()]))
 
