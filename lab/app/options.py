@@ -32,7 +32,7 @@ class OptionText:
     """Describes an option to users.
 
     The command line shows the option, and Python has a keyword argument of the same name. `shape` is the type of its
-    value on the command line, where Python takes more. `completion` names a function of `lab.cli.completion`.
+    value on the command line, if Python accepts more types. `completion` names a function of `lab.cli.completion`.
     """
 
     help: str

@@ -27,8 +27,8 @@ def load(*claims: str | Path, kernel: str | None = None, clock: str | None = Non
 
     If there are records on several kernels, the function uses those on `kernel` (name, version or id; default: the
     newest). If there are records of both clocks, it uses those of `clock` (default: virtual). The default store is
-    LAB_RESULTS, else results/ in the project. Raises InputError if a claim, the kernel, the
-    clock or the store is unknown, and SpecError for mistakes in a claim's files.
+    LAB_RESULTS, else results/ in the project. Raises InputError if a claim, the kernel, the clock or the store is
+    unknown, and SpecError for mistakes in a claim's files.
     """
     from lab.spec import find
     from lab.verdict.judged import judge_stored
@@ -90,7 +90,7 @@ def follow_readable(*claims: str | Path, results: Folder = None) -> tuple[Claims
 
 
 def runs(name: str, results: Folder = None) -> tuple[Record, ...]:
-    """Return the record of a trial's address (its first digits), or the records of a run that belongs to no experiment.
+    """Return the record whose address starts with these digits, or the records of a run that belongs to no experiment.
 
     An experiment's claim or article has no runs here: `follow` judges it.
     """
@@ -113,7 +113,7 @@ def article(name: str, results: Folder = None) -> Article:
 def articles(results: Folder = None) -> Overview:
     """Return all articles for the index and the sources in packs for which the store has records.
 
-    When a report page calls this function, return the articles that have a page in that report.
+    In a notebook that becomes a report's page, these are the articles that have a page in that report.
     """
     from lab.report.article import Article
     from lab.report.notebooks import articles_there

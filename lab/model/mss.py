@@ -1,9 +1,9 @@
-"""Compute the MSS: the value that each end announces, and the segments that the other end then sends.
+"""Compute the MSS that each end announces, and the size of the segments that the other end then sends.
 
-The ends do not negotiate. Each end announces the largest segment that it can receive, from its own route
-(ipv4_default_advmss(), or `advmss`). Each end sends segments that its own path carries, but none longer than the other
-end announced (tcp_sync_mss()). `TCP_MAXSEG` limits both segment sizes. Source: RFC 9293, 3.7.1. Statements about the
-sender hold for the receiver of the reversed scenario.
+The ends do not negotiate. Each end announces the largest segment that it can receive. That size follows from the end's
+own route (ipv4_default_advmss(), or `advmss`). Each end sends segments that fit its own path, and none longer than the
+other end announced (tcp_sync_mss()). `TCP_MAXSEG` limits both sizes. Source: RFC 9293, 3.7.1. A function for the sender
+gives the receiver's value if you pass it the reversed scenario.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def narrows(scenario: Scenario) -> bool:
 
 
 def _segment(scenario: Scenario, mtu: int) -> int:
-    """Return the payload of a full segment if only this MTU bounds packets."""
+    """Return the payload of a full segment if this MTU is the only limit."""
     carried = mtu - ip_header(scenario) - _TCP
     return min(carried, heard(scenario.reversed()), _asked(scenario)) - _timestamps(scenario)
 
 
 def own_segment(scenario: Scenario) -> int:
-    """Return the payload, in bytes, of the full segments that the sender expects to receive: tcp_sock's advmss."""
+    """Return the payload, in bytes, of the full segments that the sender expects to receive (advmss of tcp_sock)."""
     return announced(scenario) - _timestamps(scenario)
 
 
@@ -105,7 +105,7 @@ def announced(scenario: Scenario) -> int:
 
 
 def _asked(scenario: Scenario) -> int:
-    """Return the bound that the sender's program sets with TCP_MAXSEG. Default: 65535."""
+    """Return the limit that the sender's program sets with TCP_MAXSEG. Default: 65535."""
     return scenario.writer.maxseg if scenario.writer.maxseg and scenario.client == "sender" else 65535
 
 

@@ -1,4 +1,4 @@
-"""Provide the word in which a researcher declares a study: trials and figures, without a claim."""
+"""Define `Study`, with which a researcher declares trials and figures without a claim."""
 
 from __future__ import annotations
 

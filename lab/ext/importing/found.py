@@ -1,4 +1,4 @@
-"""Hold what the readers of foreign files found: namespaces, their devices, and everything that was left out."""
+"""Hold what the readers of foreign files found: namespaces, their devices, and the parts that were left out."""
 
 from __future__ import annotations
 

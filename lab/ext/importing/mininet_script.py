@@ -46,7 +46,7 @@ _UNUSED = {
 
 
 class BuiltStep(msgspec.Struct):
-    """Holds one step of a script, which came from a guest."""
+    """Holds one step of a script, as the guest reported it."""
 
     step: str
     file: str

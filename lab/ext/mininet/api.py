@@ -28,7 +28,7 @@ def mininet(
 ) -> MininetRun:
     """Run an unmodified Mininet script in a guest in virtual time, and return its run. A stored run is not repeated.
 
-    The script sees the modules that it imports from its folder, and the files there that it names. The files that it
+    From its own folder, the script sees the modules that it imports and the files that it names. The files that it
     writes into its folder are copied to `out` (default: a folder with the script's name). With `exact`, the lab's wires
     take the place of Mininet's links. `heard` receives the script's output as it arrives. Before the script runs,
     `warned` receives a line for each call that cannot work in a guest. With `no_capture`, the record lacks the packets

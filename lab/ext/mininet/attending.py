@@ -40,7 +40,7 @@ def attend(packed: PackedScript, arguments: Sequence[str], options: SuiteOptions
 
 
 def _copy(files: Path, out: Path) -> None:
-    """Copy the files that the script wrote. A script may have written anything there, but only files are copied."""
+    """Copy the files that the script wrote. Only regular files are copied."""
     try:
         for entry in foreign.walk(files, foreign.FileBounds()) if files.is_dir() else ():
             if entry.kind == "file":

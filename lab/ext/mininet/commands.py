@@ -60,7 +60,7 @@ def run_script(
     """Run a Mininet script, unchanged, in virtual time, and keep a record.
 
     The same script, arguments and seed give the same bytes on every machine. The script runs as root of a guest, with
-    Open vSwitch, and needs no root here. It sees the modules that it imports from its folder, and the files there that
+    Open vSwitch, and needs no root here. From its own folder, it sees the modules that it imports and the files that
     it names.
     """
     from lab.app.options import named_clock

@@ -15,13 +15,13 @@ from lab.ext.mininet.networks import networks
 from lab.ext.mininet.running import SAID, MininetRun
 from lab.record.record import Record
 
-# A number by itself, perhaps with a unit after it: no part of a name, of an address or of a version.
+# A number by itself, possibly with a unit. It is not part of a name, an address or a version.
 _NUMBER = re.compile(r"(?<![\w.:-])-?[0-9]+(?:\.[0-9]+)?(?=%|[a-zA-Z]{1,8}\b|\b)(?!\w*[0-9])(?![.:][0-9])")
 
 
 @dataclass(frozen=True)
 class LinePair:
-    """Holds one line of a script's output, on Mininet's wires and on exact ones; "" is a line that is missing."""
+    """Holds one line of a script's output, on Mininet's wires and on exact ones; "" for a missing line."""
 
     mininet: str
     exact: str
@@ -94,7 +94,7 @@ class WireComparison:
 
     @property
     def reasons(self) -> list[str]:
-        """Why the figures may differ, a line for each reason that applies to the script."""
+        """The reasons why the figures may differ, one line for each reason that applies to the script."""
         return wires.reasons(self.exact.record)
 
     @property

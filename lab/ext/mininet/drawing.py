@@ -1,4 +1,4 @@
-"""Draw a network: its nodes by their distance from the middle, and the settings of the links of a small network."""
+"""Draw a network: nodes by their distance from the middle, and in a small network the settings of the links."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _room(lines: list[str]) -> float:
 
 
 def _label(out: Mapping[str, Any], back: Mapping[str, Any]) -> list[str]:
-    """Return what both directions of a link do, or a line for each if they differ: away from the middle, and back."""
+    """Return what both directions of a link do, or one line for each direction if they differ."""
     there, here = (direction(way).replace(", MTU 1500 B", "") for way in (out, back))
     return [there] if there == here else [f"{there} →", f"← {here}"]
 

@@ -78,7 +78,7 @@ class MeasuredFlow:
 
     @property
     def goodput(self) -> float | None:
-        """The goodput in bit/s, or None for a flow of a single moment."""
+        """The goodput in bit/s, or None if all packets have the same time."""
         return 8 * self.payload / self.seconds if self.seconds > 0 else None
 
     @property
@@ -171,7 +171,7 @@ def _own_waits(sent: Capture, packets: Any, delay_ns: int) -> Any:
 
 
 def _trips(connection: Connection, waits: Any) -> _Series:
-    """Return (when ACKs came, their round trips in ns). ACKs that cover a retransmitted segment have none (Karn)."""
+    """Return (arrival times of ACKs, their round trips), in ns, without ACKs for retransmitted segments (Karn)."""
     ahead, back = connection.forward, connection.back
     once = ahead.data & ~ahead.retransmitted
     ends, left = ahead.end[once], (ahead.time_ns - waits)[once]
@@ -194,7 +194,7 @@ def _acknowledged(connection: Connection) -> _Series:
 
 
 def _queued(sent: Capture, came: Capture, connection: Connection, waits: Any) -> _Series:
-    """Return (when segments left the sender's stack, their time in queues in ns).
+    """Return (times when segments left the sender's stack, their times in queues), in ns.
 
     The time is from the stack to the receiver, above the shortest such time of the flow.
     """
@@ -239,7 +239,7 @@ def _goodput(each: MeasuredFlow, zero: int) -> _Points:
 
 
 def _thinned(at: Any, values: Any) -> _Points:
-    """Return the points of a line: of each stretch of time the highest, if there are too many."""
+    """Return the points of a line. If there are too many, return only the highest point of each time interval."""
     if len(at) > POINTS:
         stretch = -(-len(at) // POINTS)
         highest = [start + int(values[start : start + stretch].argmax()) for start in range(0, len(at), stretch)]

@@ -1,4 +1,4 @@
-"""Find what a Mininet script cannot have in a guest, before it runs and after it failed, with what to do instead."""
+"""Find what a Mininet script uses but cannot have in a guest, and tell the user what to do instead."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _name(node: ast.AST) -> str:
 
 def _calls(tree: ast.Module, is_limited: bool) -> Iterator[tuple[int, str, str]]:
     """Yield names, keyword arguments and commands that cannot work, with their lines and what to do instead."""
-    remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # docstrings among them
+    remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # including docstrings
     for node in ast.walk(tree):
         match node:
             case ast.Name() | ast.Attribute() if (name := _name(node)) in NAMES:
@@ -133,7 +133,7 @@ def _calls(tree: ast.Module, is_limited: bool) -> Iterator[tuple[int, str, str]]
 
 
 def _imports(tree: ast.AST, own: set[str], has_module: Callable[[str], bool]) -> Iterator[tuple[int, str, str]]:
-    """Yield imports of missing modules. An import for whose failure the script is prepared is none of them."""
+    """Yield imports of missing modules. Imports whose failure the script handles are left out."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, ast.Try):
             for each in (*node.handlers, *node.orelse, *node.finalbody):

@@ -1,4 +1,4 @@
-"""Write the pages of all scripts with records in a store, for a report."""
+"""Write a report's pages for all Mininet scripts that have records in a store."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from lab.record.store import Store
 from lab.report import html
 
 FOLDER = "mininet"  # of a report
-LIKELY = 12  # digits of an address that name a page
+LIKELY = 12  # digits of an address in a page's name
 
 
 def write_all(store: Store, folder: Path) -> str:
-    """Write a page for each record of a script below `folder`, and return the report's section with their links.
+    """Write a page below `folder` for each record of a script. Return the report's section that links to the pages.
 
-    Records that cannot be read are left out. Raises OSError.
+    Unreadable records are left out. Raises OSError.
     """
     found = [(command, row) for record in store for command, row in _written(record, folder / FOLDER)]
     if not found:
@@ -31,13 +31,13 @@ def write_all(store: Store, folder: Path) -> str:
 
 
 def _written(record: Record, folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Write the page of a script's record, and yield the command with its row in the table."""
+    """Write the page of a script's record, and yield the script's command and its row of the table."""
     try:
         if not record.trial.claim.startswith(CLAIMS):
             return
         words = command_of(record).words
         ways = f'<a href="../index.html">All articles</a><span>{escape(words[0])}</span>'
-        from lab.ext.mininet import page  # it draws, which a report without scripts does not need
+        from lab.ext.mininet import page  # only reports with scripts need its drawing code
 
         text, ended = page.render(record, ways), outcome_of(record)
     except LabError:

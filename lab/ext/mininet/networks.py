@@ -1,4 +1,4 @@
-"""Read the networks that a script built from its record, and give them the form of a topology."""
+"""Read the networks that a script built from the script's record, in the form of a topology."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _End = tuple[str, str]  # node and interface
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """Holds a network at one moment: when the script had started it, or before the script stopped it."""
+    """Holds a network at one moment: after the script started it, or before the script stopped it."""
 
     moment: str
     nodes: list[BuiltNode]
@@ -154,7 +154,7 @@ def direction(interface: BuiltInterface | None) -> dict[str, Any]:
 
     The plain form is that of a link's direction.
 
-    Raises ValidationError for settings that are not a qdisc's.
+    Raises ValidationError if these are not the settings of a qdisc.
     """
     if interface is None:
         return {**_IDEAL, "rate": None, "mtu": str(Size(0)), "queue": {"kind": "removed"}}

@@ -1,4 +1,4 @@
-"""Write a page about a script's run, from its record: network, output, files, traffic, and how to run it again."""
+"""Write a page about a script's run: its network, output, files and traffic, and the command that runs it again."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ def write(record: Record, file: Path) -> None:
 
 
 def render(record: Record, ways: str = "") -> str:
-    """Return the page, a single file without links to others. `ways` holds links to the other pages of a report.
+    """Return the page as one HTML file that needs no other files. `ways` holds links to the other pages of a report.
 
-    Raises RecordError for a damaged record, and for a record that is not a script's.
+    Raises RecordError for a damaged record, or a record that is not of a script.
     """
     command, sources = command_of(record), sources_of(record)
     sheet = f"data:text/css;base64,{base64.b64encode(page.style().encode()).decode()}"
@@ -54,7 +54,7 @@ def render(record: Record, ways: str = "") -> str:
 
 
 def sources_of(record: Record) -> dict[str, bytes]:
-    """Return the files of a script by path. Raises RecordError if the record is not a script's."""
+    """Return the files of a script by path. Raises RecordError if the record is not of a script."""
     try:
         packed = io.BytesIO(content(record.trial.workload["contents"], ARCHIVE))
         with tarfile.open(fileobj=packed) as tar:
@@ -146,7 +146,7 @@ def _kinds(state: BuiltInterface) -> str:
 
 
 def _counts(state: BuiltInterface) -> tuple[str, str]:
-    """Return the packets that the root qdisc sent and dropped. noqueue counts nothing."""
+    """Return the numbers of packets that the root qdisc sent and dropped. noqueue counts none."""
     for each in state.qdiscs:
         if each.root and each.kind != "noqueue":
             return f"{each.packets:,}", f"{each.drops:,}"
@@ -190,7 +190,7 @@ def _flow(each: MeasuredFlow) -> list[str]:
 
 
 def _range(seconds: Sequence[float]) -> str:
-    """Return the least and the largest of some times."""
+    """Return the smallest and the largest of these times."""
     if not len(seconds):
         return DASH
     least, most = (escape(worded(Value(float(each), "s"))) for each in (min(seconds), max(seconds)))
@@ -198,7 +198,7 @@ def _range(seconds: Sequence[float]) -> str:
 
 
 def _files(record: Record) -> Iterator[str]:
-    """Yield the files that the script wrote: pictures, folded texts, and the names of all others."""
+    """Yield HTML for the files that the script wrote: pictures, folded texts, and the names of all other files."""
     names = sorted(name for name in record.outputs if name.startswith(FILES))
     if not names:
         return

@@ -17,14 +17,14 @@ MN = "mn"
 
 @dataclass(frozen=True)
 class RecordedCommand:
-    """Holds what a record ran."""
+    """Holds the command that a record ran."""
 
     words: tuple[str, ...]  # the script, or mn, and its arguments
     again: str  # the lab's command that runs it again
 
 
 def command_of(record: Record) -> RecordedCommand:
-    """Return what a record ran. Raises RecordError if this was no script."""
+    """Return the command that a record ran. Raises RecordError if it is not a script."""
     try:
         start, *rest = json.loads(content(record.trial.workload["contents"], COMMAND))
         words = (MN, *rest) if start == MN else tuple(rest)

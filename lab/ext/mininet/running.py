@@ -39,10 +39,10 @@ INSIDE = ("inside.py", "recorder.py", "reporter.py", "every_python.py")
 SAID = f"{outputs.PROGRAM}.out"
 STATUS = f"{outputs.PROGRAM}/status.json"
 FILES = f"{outputs.PROGRAM}/files/"  # the files that the script wrote
-CLAIMS = "mininet/"  # begins the names of scripts' trials
+CLAIMS = "mininet/"  # the start of the names of scripts' trials
 PACKETS = 1 << 18  # of all captures
 SHOWN = 3  # of the files that a script uses
-LOOK_SECONDS = 0.05  # between two looks at the script's output
+LOOK_SECONDS = 0.05  # between two reads of the script's output
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class MininetRun:
     status: int | None  # None: it did not end in time
     out: Path  # the folder of the files
     files: tuple[str, ...]
-    used: tuple[str, ...]  # the files that it had beside it
+    used: tuple[str, ...]  # the files beside the script
     is_new: bool  # whether it ran now; else the store had the record
 
     @property

@@ -1,4 +1,4 @@
-"""Ship the lab's wires to a script's guest, and tell from the record what they changed and what was not exact."""
+"""Ship the lab's wires to a script's guest, and report what the wires changed and what was not exact."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _not_exact(record: Record) -> Iterator[str]:
 
 
 def reasons(record: Record) -> list[str]:
-    """Return why the script of this record may print other figures on exact wires than on Mininet's, a line each.
+    """Return why the script of this record may print different figures on exact wires, one reason per line.
 
     The figures in the lines are computed from the settings of the wires. Sources: `TCIntf` in mininet/link.py,
     `fixLimits` in mininet/util.py, net/sched/sch_htb.c and sch_netem.c.
