@@ -69,8 +69,8 @@ def rtt_of_full_window(scenario: Scenario) -> Value:
     """The RTT is window / rate: the window's excess over the path's capacity is in the queue (Little's law).
 
     A sender waits until the window has room for a burst (tcp_tso_should_defer()), so on average half a burst of the
-    window is unused. A burst takes at most a millisecond (tcp_tso_autosize()). The law holds while the send buffer is
-    never the limit: a writer sleeps until a third of the buffer is free.
+    window is unused. A burst takes at most a millisecond (tcp_tso_autosize()). The law does not hold if the
+    send buffer is the limit, because a writer sleeps until a third of the buffer is free.
     """
     paced = _PACING * goodput_line_rate(scenario).number / 8 / _PACING_SHARE // mss(scenario)
     window, burst = rcv_window(scenario), min(gso_segments(scenario), max(paced, _MIN_TSO_SEGS)) * mss(scenario)

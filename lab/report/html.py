@@ -140,7 +140,7 @@ def allowed(tolerance: object) -> str:
 
 
 def percent(ratio: float | None) -> str:
-    """Return a ratio in per cent, as HTML (see `wording.percent`)."""
+    """Return a ratio as a percentage, in HTML (see `wording.percent`)."""
     return escape(wording.percent(ratio))
 
 

@@ -28,7 +28,7 @@ def worst(claims: Iterable[Claim]) -> Result | None:
     """Return the result with the largest error of a prediction.
 
     A prediction that misses its accuracy has priority, followed by an undecided prediction. A prediction of zero has no
-    comparable error in per cent, and a figure within a predicted bound is not an error.
+    comparable percentage, and a figure within a predicted bound is not an error.
     """
     found = (result for _, result in tested(claims))
     order = ("holds", "undecided", "off")

@@ -79,7 +79,7 @@ def quoted(value: Value | None) -> str:
 
 
 def percent(ratio: float | None) -> str:
-    """Return a ratio in per cent with its sign, or as a factor from 100 % on, or a dash for None."""
+    """Return a ratio as a percentage with its sign, or as a factor from 100 % on, or a dash for None."""
     if ratio is None:
         return DASH
     if abs(ratio) >= 1:
@@ -90,7 +90,7 @@ def percent(ratio: float | None) -> str:
 
 
 def off_by(result: Result) -> str:
-    """Return the model's error in per cent.
+    """Return the model's error as a percentage.
 
     For a prediction of zero, any figure would be 100 % off, so the function returns the difference instead. A figure
     within a predicted bound is not an error.

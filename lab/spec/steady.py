@@ -95,7 +95,7 @@ class OverTime:
         return self.start is not None or self.end is not None
 
     def cut_by(self, steady: Steady) -> OverTime:
-        """Return the same measure over the long run."""
+        """Return this mean without the start of the run that `steady` cuts."""
         return replace(self, steady=steady)
 
     def halves(self, record: Any) -> tuple[float, float]:

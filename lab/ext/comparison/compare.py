@@ -213,7 +213,7 @@ class ClaimChange:
 
     @property
     def is_open(self) -> bool:
-        """Return whether the comparison is undecided: the samples are too few, or the machine was too slow."""
+        """Return whether the comparison is undecided, because the samples are too few or the machine was too slow."""
         return self.change in ("undecided", "cannot tell")
 
     def plain(self) -> dict[str, Any]:

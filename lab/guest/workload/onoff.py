@@ -53,7 +53,7 @@ class OnOff(Task, frozen=True):
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
-        """Send all datagrams. Raises WorkloadError if the sending does not end in time."""
+        """Send all datagrams. Raises WorkloadError if the sender does not finish in time."""
         port = testbed.port(PORT)
         address = testbed.address(self.server, self.ip), port
         server = testbed.spawn(self.server, lambda: self._receive(port, testbed))
