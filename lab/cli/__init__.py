@@ -21,13 +21,20 @@ _MACHINES = {
 }
 
 
-# Errors for a path that the user gave: too long, or a file instead of a folder, or the reverse.
-_PATHS = {errno.ENAMETOOLONG, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST}
+# Errors for a path that the user gave -> what is wrong, and what to do.
+_PATHS = {
+    errno.ENAMETOOLONG: "the name is too long; choose a shorter one",
+    errno.ENOTDIR: "a part of this path is a file; name a folder",
+    errno.EEXIST: "this is not a folder; name one",
+    errno.EISDIR: "this is a folder; name a file",
+    errno.ELOOP: "too many symbolic links; name the place itself",
+}
 
 # Patterns of pydantic's messages about an option's value -> our words.
 _VALUES = {
     r"Input should be a valid integer.*": "it is not a whole number",
     r"Input should be a valid number.*": "it is not a number",
+    "Value error, ": "",
     r"Input should be greater than or equal to (\S+)": r"it is less than \1",
 }
 
@@ -70,9 +77,12 @@ def main() -> None:
         _silence()
         sys.exit(0)
     except (OSError, MemoryError) as error:
-        if isinstance(error, OSError) and error.errno not in _MACHINES | _PATHS:
+        if isinstance(error, OSError) and error.errno not in {*_MACHINES, *_PATHS}:
             raise
-        found = InputError(f"{error.filename}: {error.strerror}") if _is_path(error) else MachineError(_failed(error))
+        if _is_path(error):
+            found: LabError = InputError(f"{error.filename}: {_PATHS[error.errno or 0]}")
+        else:
+            found = MachineError(_failed(error))
         try:
             _report(found)
             sys.stdout.flush()

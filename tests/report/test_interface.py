@@ -116,7 +116,7 @@ def test_a_claim_has_no_arm_or_point_of_an_unknown_name(claims: Claims) -> None:
     ("wanted", "said"),
     [
         ({"kernel": "9.9"}, "no record is on a kernel '9.9'; use 7.2"),
-        ({"clock": "nope"}, "--clock nope: it is virtual or real"),
+        ({"clock": "nope"}, "--clock nope is unknown; use virtual or real"),
         ({"results": "/nosuch"}, "/nosuch: no such file; give a folder that `lab run` wrote, such as results"),
     ],
 )

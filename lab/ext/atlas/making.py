@@ -108,5 +108,7 @@ def _names(settings: Iterable[Settings]) -> tuple[str, ...]:
     """Return the kernels' names. Raises InputError unless there are at least two different names."""
     names = tuple(each.kernel.name for each in settings)
     if len(names) < 2 or len({*names}) < len(names):
-        raise InputError(f"an atlas needs two or more different kernels, not {', '.join(names) or 'none'}")
+        raise InputError(
+            f"an atlas needs two or more different kernels, not {', '.join(names) or 'none'}; name two with --kernel"
+        )
     return names

@@ -45,10 +45,13 @@ def draw(name: str, file: Path | None) -> Drawing:
     if file is not None:
         from lab.report.diagram import diagram
 
+        if file.suffix != ".svg":
+            raise InputError(f"{file} has another format; use a name that ends in .svg")
         try:
             file.write_text(
                 diagram(to_plain(topology.network), topology.network.nodes[0].name) + "\n", encoding="utf-8"
             )
         except OSError as error:
-            raise InputError(f"cannot write {file}: {error.strerror}") from None
+            reason = error.strerror if file.parent.is_dir() else f"there is no folder {file.parent}; make it first"
+            raise InputError(f"cannot write {file}: {reason}") from None
     return Drawing(topology, file)

@@ -38,7 +38,7 @@ class _Reader:
         topology = document.data.get("topology")
         if not isinstance(topology, Mapping) or not isinstance(topology.get("nodes"), Mapping):
             raise SpecError(
-                [Problem(file, document.line(("topology",)), "has no topology with nodes, as containerlab's")]
+                [Problem(file, document.line(("topology",)), "has no nodes in a topology; name a containerlab file")]
             )
         self.topology = topology
         name = document.data.get("name") or Path(file).name.split(".")[0]

@@ -114,9 +114,9 @@ def _source(path: Path) -> str:
     try:
         return foreign.read(path.resolve(), MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
     except foreign.Unfit as error:
-        raise InputError(f"{display(path)}: is {error}: {KINDS} is read") from None
+        raise InputError(f"{display(path)}: is {error}; name {KINDS}") from None
     except UnicodeDecodeError:
-        raise InputError(f"{display(path)}:1: is not UTF-8 text: {KINDS} is read") from None
+        raise InputError(f"{display(path)}:1: is not UTF-8 text; name {KINDS}") from None
     except OSError as error:
         raise InputError(f"{display(path)}: {unreadable(path, error)}") from None
 

@@ -20,7 +20,7 @@ from lab.machine.kernel.uml import builder
 from lab.runner import queues
 from lab.runner.code import sealed
 from lab.spec import find as topologies
-from lab.spec.errors import instead
+from lab.spec.errors import instead, told
 from lab.units import Duration, UnitError
 
 
@@ -126,10 +126,10 @@ def _length(lasts: str, commands: Sequence[Command]) -> Duration:
     try:
         found = Duration.of(lasts)
     except UnitError as error:
-        raise InputError(f"--for: {error}") from None
+        raise InputError(f"--for: {told(error)}") from None
     needed = Duration((len(commands) - 1) * APART_NS)
     if found.ns <= needed.ns:
-        raise InputError(f"--for {found}: the last command begins after {needed}")
+        raise InputError(f"--for {found} is too short; the last command begins after {needed}")
     return found
 
 

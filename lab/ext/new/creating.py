@@ -78,9 +78,9 @@ def _unfit(name: str) -> str:
     """Return a message with what a name may contain, and a name like `name` that fits."""
     parts = [re.sub(r"[^a-z0-9]+", "-", part.lower()).strip("-")[:64] for part in name.split("/") if part.strip()]
     fits = "/".join(["mine", *parts][-2:]) if len(parts) < 2 else f"{parts[0]}/{'-'.join(parts[1:])[:64]}"
-    meant = f"; did you mean '{fits}'?" if _NAME.fullmatch(fits) else ""
-    form = "write ARTICLE/CLAIM, each of up to 64 letters, digits, '-', '_' and '.', beginning with a letter or digit"
-    return f"'{name[:140]}' is not a claim's name{meant}; {form}"
+    meant = f", such as '{fits}'" if _NAME.fullmatch(fits) else ""
+    form = "each of up to 64 letters, digits, '-', '_' and '.', beginning with a letter or digit"
+    return f"'{name[:140]}' is not a claim's name; write ARTICLE/CLAIM{meant}, {form}"
 
 
 def _about(article: str) -> str:

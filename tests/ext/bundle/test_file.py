@@ -183,7 +183,7 @@ def test_a_shortened_file_is_refused(bundle: Path, left: int, tmp_path: Path) ->
 
 
 def test_no_bundle_is_no_bundle(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="no such file"):
         reader.identify(tmp_path / "none")
     for text in ("x" * 1000, ""):
         (tmp_path / "text").write_text(text)
@@ -356,7 +356,7 @@ def test_what_a_killed_one_left_goes_with_the_next(parts: list[Part], program: P
 
 def test_a_place_that_cannot_be_written_is_one_message(parts: list[Part], program: Path, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="file is not a folder"):
+    with pytest.raises(InputError, match="file is a file; name a bundle in an existing folder"):
         writer.write(tmp_path / "file" / "bundle", parts, ABOUT, program, Silent())
     with pytest.raises(MachineError, match="cannot be written"):
         writer.write(Path("/proc/bundle"), parts, ABOUT, program, Silent())

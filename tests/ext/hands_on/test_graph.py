@@ -84,7 +84,7 @@ def test_the_json_is_the_network_that_a_trial_gets(lan: Path, tmp_path: Path) ->
 
 def test_what_cannot_be_written_or_found_is_the_users_mistake(tmp_path: Path) -> None:
     for args, message in (
-        (["lossy", "-o", tmp_path / "no" / "x.svg"], "No such file"),
+        (["lossy", "-o", tmp_path / "no" / "x.svg"], "there is no folder"),
         (["losy"], "did you mean 'lossy'"),
     ):
         with pytest.raises(LabError, match=message) as error:

@@ -69,11 +69,11 @@ def test_traces_are_written_beside(type_in: Type, folder: Path) -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("lab import absent.sh", "lab: absent.sh: No such file or directory"),
+        ("lab import absent.sh", "lab: absent.sh: cannot be read: no such file"),
         ("lab import .", "lab: .: is no file"),
         ("lab import two.clab.yml -o two.clab.yml", "lab: -o two.clab.yml: this is the file to import"),
         ("lab import two.clab.yml routed.clab.yml", "lab: routed.clab.yml: after a network, give scripts"),
-        ("lab import two.clab.yml --set X", "lab: --set X: write it as NAME=VALUE"),
+        ("lab import two.clab.yml --set X", "lab: --set X has no name and value; write it as NAME=VALUE"),
         ("lab import two.clab.yml -o two.clab.yml/x.yaml", "two.clab.yml/x.yaml cannot be written"),
         ("lab import binary", "is not UTF-8 text"),
         ("lab import prose", "lab: prose:1: is not a containerlab file"),

@@ -163,7 +163,9 @@ def test_a_queue_below_a_rate(imports: Imports) -> None:
 def test_the_topologys_check_decides(imports: Imports) -> None:
     """More jitter than delay has no meaning here: the check's own message names the script's line."""
     found = imports(PAIR + "tc -n a qdisc add dev va root netem delay 5ms 10ms\n")
-    assert [(each.line, each.message) for each in found.untaken] == [(6, "a-b: 10 ms is more than the delay of 5 ms")]
+    assert [(each.line, each.message) for each in found.untaken] == [
+        (6, "a-b: 10 ms is more than the delay of 5 ms; give a longer delay")
+    ]
     assert found.topology.network.links[0].forward.delay == Duration.of("5 ms")
 
 

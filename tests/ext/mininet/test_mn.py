@@ -93,7 +93,10 @@ def test_tests_run_in_virtual_time_and_a_prompt_in_real_time() -> None:
     ("args", "said"),
     [
         (["--topo", "single,2"], "standard input is not a terminal"),
-        (["two-hosts", "--topo", "single,2"], "--topo: this is for a network of Mininet's; leave out 'two-hosts'"),
+        (
+            ["two-hosts", "--topo", "single,2"],
+            "--topo does not go with a topology of the lab; leave out 'two-hosts', or the option",
+        ),
         (["--topo", "single,2", "--with", "."], "--userland and --with are for a TOPOLOGY"),
         (["--tpo", "single,2"], "no such option: --tpo"),
         (["--topo", "single,2", "--exact"], "--exact: a run in real time has Mininet's own wires"),

@@ -31,7 +31,7 @@ class Unwatched:
 
 @pytest.mark.parametrize(
     ("userland", "cure"),
-    [(locked("guest").id, "`lab userland build guest`, then retry"), ("f" * 16, "the lab that made these records")],
+    [(locked("guest").id, "run `lab userland build guest`, then retry"), ("f" * 16, "run the lab version that made these records")],
     ids=["that this lab locks", "of another lab"],
 )
 def test_a_userland_that_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, userland: str, cure: str) -> None:
@@ -39,7 +39,7 @@ def test_a_userland_that_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     kernel = Stub()
     kept = record(Store(tmp_path / "results"), kernel=kernel.describe(), userland=userland)
     (said,) = repeat([kept], tmp_path / "again", 1, Budget(), Unwatched(), given=[kernel]).values()
-    assert f"userland {userland} is not here: {cure}" in str(said)
+    assert f"userland {userland} is not here; {cure}" in str(said)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_no_trial_runs_in_a_userland_that_was_altered(tmp_path: Path, monkeypatc
     assert said() == "it ran"
     with (userlands.folder() / ident / TREE / "usr/bin/ping").open("r+b") as file:
         file.write(b"#?")
-    assert said().startswith(f"userland {ident} was altered (at least usr/bin/ping): rm -r ")
+    assert said().startswith(f"userland {ident} was altered (at least usr/bin/ping); remove ")
     monkeypatch.setattr(
         "lab.ext.verify.verification.repeat",
         lambda *asked: repeat(asked[0], asked[1], 1, Budget(), Unwatched(), [kernel]),

@@ -71,5 +71,5 @@ def test_what_is_no_patch_is_refused(tmp_path: Path) -> None:
     file.write_text("hello\n")
     with pytest.raises(InputError, match="not a patch"):
         read_patches([file])
-    with pytest.raises(InputError, match="No such file"):
+    with pytest.raises(InputError, match="no such file"):
         read_patches([tmp_path / "absent.patch"])

@@ -33,12 +33,13 @@ def packetdrill(
     from lab.ext.suites.packetdrill import scripts as files
     from lab.machine import packetdrill as cache
     from lab.machine.kernel.uml.cache import series
+    from lab.spec.errors import told
     from lab.units import Duration, UnitError
 
     try:
         limit = None if tolerance is None else Duration.of(tolerance)
     except UnitError as error:
-        raise InputError(f"--tolerance: {error}") from None
+        raise InputError(f"--tolerance: {told(error)}") from None
     plain = PlanOptions(kernel=options.kernel, seed=options.seed)
     settings, other = plain.settings(), None if base is None else replace(plain, kernel=base).settings()
     cache.find()  # raises an error before scripts are unpacked, which takes a while

@@ -69,6 +69,8 @@ def _named(word: str, series: str, progress: Progress) -> Iterator[Script]:
 
 
 def _unknown(word: str, series: str, progress: Progress) -> str:
+    if Path(word).is_dir():
+        return f"{word}: this folder has no scripts; name one with {SUFFIX} files"
     if "/" in word:
         return no_file(Path(word))
     hint = suggestion(word.removesuffix(SUFFIX), (script.name for script in of_kernel(series, progress)))

@@ -77,7 +77,8 @@ def _in_tar(file: io.IOBase, name: str) -> Iterator[tuple[str, bytes]]:
                     with held:
                         yield path.name, held.read()
     except (tarfile.TarError, EOFError, lzma.LZMAError, zlib.error) as error:
-        raise InputError(f"{name}: not a readable tar file: {error}") from None
+        first = str(error).partition(":\n")[0]  # the rest lists what each compression lacks
+        raise InputError(f"{name}: not a readable tar file ({first}); name one, or a folder") from None
 
 
 def _counts(name: str) -> bool:

@@ -33,6 +33,7 @@ from lab.machine.userland.cache import Userland
 from lab.machine.userland.lock import locked
 from lab.machine.userland.mirror import chosen
 from lab.machine.userland.program import command
+from lab.spec.errors import no_file
 
 PIECE = 1 << 20  # bytes unpacked at a time
 _DRIVERS = (
@@ -143,9 +144,10 @@ def from_file(path: Path) -> Source:
     elif re.search(r"\.tar\.\w+$", path.name) and path.is_file():
         match = re.search(r"(\d+\.\d+(?:\.\d+)?)(?=\D*\.tar)", path.name)
         number = match.group(1) if match else ""
+    elif path.is_dir():
+        raise InputError(f"{path}: this is a folder; use --tree")
     else:
-        wrong = "this is a folder; use --tree" if path.is_dir() else "this is not a .deb or .tar.* file; name one"
-        raise InputError(f"{path}: {wrong}")
+        raise InputError(f"{path}: this is not a .deb or .tar.* file; name one" if path.exists() else no_file(path))
     series = version.series(number)
     if not series:
         raise InputError(f"{path}: not a kernel source, or its name has no version")
