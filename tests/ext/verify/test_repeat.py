@@ -31,7 +31,10 @@ class Unwatched:
 
 @pytest.mark.parametrize(
     ("userland", "cure"),
-    [(locked("guest").id, "run `lab userland build guest`, then retry"), ("f" * 16, "run the lab version that made these records")],
+    [
+        (locked("guest").id, "run `lab userland build guest`, then retry"),
+        ("f" * 16, "run the lab version that made these records"),
+    ],
     ids=["that this lab locks", "of another lab"],
 )
 def test_a_userland_that_lacks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, userland: str, cure: str) -> None:
