@@ -13,10 +13,26 @@ from lab.ext.mininet import limits
 from lab.ext.mininet.attending import attend
 from lab.ext.mininet.options import MininetOptions, MnOptions
 from lab.ext.mininet.packing import PackedScript, pack_program
+from lab.spec import find
+from lab.spec.errors import instead, suggestion
 
 COMMANDS = "commands.mn"  # the file with the commands of -c
 BUILD = "build"  # the test that does nothing, and before which Mininet waits for the switches
 OWN = {each.name for each in fields(MnOptions)} - {each.name for each in fields(MininetOptions)}
+# The names that `mn` has for a value of each option. Files of --custom may add more.
+NAMES = {
+    "topo": ("minimal", "single", "reversed", "linear", "tree", "torus"),
+    "switch": ("default", "ovs", "ovsbr", "ovsk", "lxbr", "user"),
+    "controller": ("default", "ovsc", "ref", "remote", "none"),
+    "link": ("default", "tc", "tcu", "ovs"),
+    "host": ("proc", "cfs", "rt"),
+}
+# The commands of Mininet's prompt (mininet/cli.py). Names of nodes begin commands, too.
+PROMPT = (
+    *("EOF", "dpctl", "dump", "exit", "gterm", "help", "intfs", "iperf", "iperfudp", "link", "links", "net", "nodes"),
+    *("noecho", "pingall", "pingallfull", "pingpair", "pingpairfull", "ports", "px", "py", "quit", "sh", "source"),
+    *("switch", "time", "wait", "x", "xterm"),
+)
 PROGRAMS = {
     "switch": {"ivs": limits.NAMES["IVSSwitch"]},
     "controller": {"nox": limits.NAMES["NOX"], "ryu": limits.NAMES["Ryu"]},
@@ -56,6 +72,8 @@ def on_topology(
         raise InputError(
             f"--{next(iter(own))} does not go with a topology of the lab; leave out '{topology}', or the option"
         )
+    if command is not None:
+        _check_commands(command, topology)
     run = (command, options.kernel, clock, userland, options.seed, shown, options.budget)
     return hand_over("mininet", topology, None, *run)
 
@@ -87,6 +105,19 @@ def check(options: MnOptions) -> None:
         value = getattr(options, option) or ""
         if (name := value.partition(",")[0]) in missing:
             raise InputError(f"--{option} {name}: {missing[name]}")
+    for option, known in NAMES.items() if options.custom is None else ():
+        if (value := getattr(options, option)) and (name := value.partition(",")[0]) not in known:
+            raise InputError(f"--{option} {name} is unknown{instead(name, known)}")
+
+
+def _check_commands(text: str, topology: str) -> None:
+    """Raise InputError for a line that is no command of Mininet's prompt and names no node of the topology."""
+    known = {*PROMPT, *(node.name for node in find.topology(topology).network.nodes)}
+    for line in text.splitlines():
+        first = next(iter(line.split()), "")
+        if first and first not in known and not first.startswith(("#", "?")):
+            hint = suggestion(first, known) or "; `lab mn TOPOLOGY -c help` lists all commands"
+            raise InputError(f"-c: unknown command '{first}'{hint}")
 
 
 def _files(value: str | None) -> list[Path]:

@@ -180,8 +180,8 @@ def test_a_script_changes_the_network(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: 1\n", "has no topology with nodes"),
-        ("topology: {nodes: []}\n", "has no topology with nodes"),
+        ("a: 1\n", "has no nodes in a topology"),
+        ("topology: {nodes: []}\n", "has no nodes in a topology"),
         ("topology: {nodes: {}}\n", "describes no host with a link"),
         ("topology:\n  nodes: {a: {}, b: {}}\n", "describes no host with a link"),
         ("topology: [", "not YAML"),

@@ -133,7 +133,7 @@ def test_a_command_that_fails_or_never_ends_is_told(series: str, tmp_path: Path)
         (("sendr: true",), (), "--run: two-hosts has no host 'sendr'; did you mean 'sender'?"),
         ((PING,), ("receiver",), "--kernel 'receiver' has a wrong form; use HOST=KERNEL, such as receiver=6.12"),
         ((PING,), ("router=7.2",), "--kernel: two-hosts has no host 'router'; use sender, receiver"),
-        ((PING,) * 31, (), "--for 3 s: the last command begins after 3 s"),
+        ((PING,) * 31, (), "--for 3 s is too short; the last command begins after 3 s"),
     ],
 )
 def test_mistakes_are_one_line(

@@ -105,5 +105,5 @@ def test_nothing_is_overwritten(type_here: Type, tmp_path: Path) -> None:
 def test_a_wrong_name_gets_one_that_fits(type_here: Type, name: str, meant: str) -> None:
     done = type_here(f"lab new -- '{name}'")
     assert done.returncode == 2
-    assert f"did you mean '{meant}'?; write ARTICLE/CLAIM, each of up to 64 letters, digits" in done.stderr
+    assert f"write ARTICLE/CLAIM, such as '{meant}', each of up to 64 letters, digits" in done.stderr
     assert type_here(f"lab new {meant}").returncode == 0
