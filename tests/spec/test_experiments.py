@@ -317,6 +317,17 @@ def test_a_file_must_hold_a_claim_and_an_experiment(write: Write) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("import labb", "ModuleNotFoundError: No module named 'labb'; did you mean 'lab'?"),
+        ("WORK = OnOff()", "NameError: name 'OnOff' is not defined; import it from `lab`"),
+    ],
+)
+def test_a_name_that_was_not_imported_is_told(write: Write, line: str, message: str) -> None:
+    assert said(write(f"{line}\n")) == [f"1: {message}"]
+
+
 def test_an_unknown_topology_is_told(write: Write) -> None:
     path = write(ONE.replace("**COMMON", '**{**COMMON, "topology": "symetric-1g"}'))
     assert said(path)[0].endswith("unknown topology 'symetric-1g'; did you mean 'symmetric-1g'?")

@@ -66,6 +66,12 @@ def test_a_missing_key_is_told_with_what_it_is_for(place: Place) -> None:
     assert wanted <= {each.partition(": ")[0].rpartition(".")[2] for each in told}
 
 
+def test_a_key_without_a_value_is_told() -> None:
+    assert any(
+        each.endswith("about: no value is given; describe the topology in a sentence") for each in said("about:")
+    )
+
+
 def test_aliases_of_aliases_are_told_and_not_expanded() -> None:
     """Nine lists of nine aliases each are a billion values."""
     lists = ["a0: &a0 [x]", *(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10))]

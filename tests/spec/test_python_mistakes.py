@@ -297,6 +297,8 @@ EXPERIMENT = Experiment(
         ),
         ('"1 Mbit/s"', '"2"', 7, "a duration or a size; write the number 2, without quotes"),
         ("Within(0.05,", 'Absolute("0.001",', 6, "or a size; write the number 0.001, without quotes"),
+        ('Within(0.05, because="it rounds")', "Within(0.05)", 6, "Within: 'because' is missing; give it"),
+        ('"1 Mbit/s", "so"', "", 7, "Reported: 'figure' and 'quote' are missing; give them"),
         ("symmetric-1g", "symetric-1g", 3, "unknown topology 'symetric-1g'; did you mean 'symmetric-1g'?"),
         (
             "probes=()",
