@@ -201,7 +201,7 @@ def check_unique(what: str, names: Iterable[str]) -> None:
     seen: set[str] = set()
     for name in names:
         if name in seen:
-            raise ValueError(f"two {what}s are called '{name}'")
+            raise ValueError(f"two {what}s are called '{name}'; give each a name of its own")
         seen.add(name)
     if not seen:
         raise ValueError(f"there is no {what}; name at least one")

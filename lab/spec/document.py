@@ -67,7 +67,8 @@ def parse(text: str, path: Path) -> Document:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         message = ", ".join(filter(None, (error.context, error.problem)))
-        raise SpecError([Problem(display(path), line, f"not YAML: {message}")]) from error
+        hint = "; indent with spaces, not tabs" if r"'\t'" in message else ""
+        raise SpecError([Problem(display(path), line, f"not YAML: {message}{hint}")]) from error
     except (YAMLError, ValueError, RecursionError) as error:
         raise SpecError([Problem(display(path), 1, f"not YAML: {error}")]) from error
     if not isinstance(data, dict):

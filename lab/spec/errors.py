@@ -51,7 +51,8 @@ def told(error: Exception) -> str:
 
     These two rooms have a colon there, because any change of a message would change the addresses of all trials.
     """
-    return _ADVICE.sub("; ", str(error))
+    text = _ADVICE.sub("; ", str(error))
+    return f"{text}; use 0 or more" if text.endswith(" is negative") else text
 
 
 def suggestion(word: str, known: Iterable[str], likeness: float = 0.6) -> str:

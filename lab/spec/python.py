@@ -31,6 +31,8 @@ def run(source: bytes, path: Path) -> ModuleType:
     Compiling `source` directly ensures that exactly the hashed text runs, and that no bytecode is written. Raises
     SpecError for any exception of the source.
     """
+    if b"\0" in source:
+        raise SpecError([Problem(display(path), 1, "not Python: it has null bytes; name a text file")])
     make_importable()
     module = ModuleType(path.stem)
     module.__file__ = str(path)

@@ -220,9 +220,12 @@ def test_an_experiment_finds_the_topologies_beside_it(
         ("A = 1\nA = Arm('a', Reported('12 parsecs', 'far'))\n", "2: '12 parsecs' is not a rate, a duration or a size"),
         ("A = Arm('a b')\n", "1: 'a b' does not name an arm; use letters, digits, '.', '-' and '_'"),
         ("S = Sweep('x', (Point(1), Point('1 s')))\n", "1: the points of a sweep should have one unit, not 1 and s"),
-        ("S = Sweep('x', (Point(1), Point(1)))\n", "1: two points are called '1'"),
+        ("S = Sweep('x', (Point(1), Point(1)))\n", "1: two points are called '1'; give each a name of its own"),
         ("Experiment(**COMMON, arms=())\n", "1: there is no arm; name at least one"),
-        ("TWO = Arm('a', Reported(1, 'so'))\nExperiment(**COMMON, arms=(TWO, TWO))\n", "2: two arms are called 'a'"),
+        (
+            "TWO = Arm('a', Reported(1, 'so'))\nExperiment(**COMMON, arms=(TWO, TWO))\n",
+            "2: two arms are called 'a'; give each a name of its own",
+        ),
         (
             "Arm('a', 1)\n",
             (
@@ -280,7 +283,7 @@ def test_a_mistake_while_loading_has_its_line(write: Write, body: str, message: 
     ("arm", "message"),
     [
         ("links={'pth': {}}", "unknown link 'pth'; did you mean 'path'?"),
-        ("links={'path': {'rate': '-1 Mbit/s'}}", "links.path.rate: rate '-1 Mbit/s' is negative"),
+        ("links={'path': {'rate': '-1 Mbit/s'}}", "links.path.rate: rate '-1 Mbit/s' is negative; use 0 or more"),
         ("hosts={'sendr': {}}", "unknown host 'sendr'; did you mean 'sender'?"),
         ("workload=Bulk(client='sendr')", "Bulk.client: unknown host 'sendr'; did you mean 'sender'?"),
         ("probes=(Capture(node='x'),)", "Capture.node: unknown host 'x'; use sender, receiver"),

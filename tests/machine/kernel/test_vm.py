@@ -124,7 +124,7 @@ def test_an_image_packed_in_an_unknown_way_is_started_as_it_is(tmp_path: Path) -
 def test_what_is_no_image_is_refused(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "vmlinuz"
     file.write_bytes(content)
-    with pytest.raises(InputError, match="no kernel image"):
+    with pytest.raises(InputError, match="not a kernel image"):
         image.release(file)
 
 

@@ -156,7 +156,7 @@ def _find_or_build(
             wanted = _Wanted(name, made, base, extra, fragments, hz, trust)
             ready = cache.load(home / made.id) or _build(home, found, wanted, progress)
     if ready.name != name:
-        raise InputError(f"this kernel is built already, as '{ready.name}'")
+        raise InputError(f"this kernel is built already, as '{ready.name}'; use that name")
     return ready
 
 

@@ -62,5 +62,5 @@ def _read(path: Path) -> bytes:
     except OSError as error:
         raise InputError(f"{path}: {unreadable(path, error)}") from None
     if len(data) < 1 << 12 or data[_MAGIC : _MAGIC + 4] != b"HdrS":
-        raise InputError(f"{path}: no kernel image (bzImage, vmlinuz)")
+        raise InputError(f"{path}: not a kernel image; name a bzImage or vmlinuz")
     return data
