@@ -117,17 +117,17 @@ def test_a_command_that_never_ends_is_ended(clock: str, command: str, said: str)
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["shell", "two-hosts", "-c", "true", "--with", "nowhere"], "--with nowhere: the folder does not exist"),
+        (["shell", "two-hosts", "-c", "true", "--with", "nowhere"], "--with nowhere: no such file"),
         (
             ["shell", "two-hosts", "-c", "true", "--with", __file__],
-            "this is not a folder; name the folder that it is in",
+            "this is a file; name the folder that it is in",
         ),
-        (["shell", "two-hosts", "-c", "true", "--userland", "mine"], "use sealed or programs or host"),
+        (["shell", "two-hosts", "-c", "true", "--userland", "mine"], "use sealed, programs or host"),
         (["shell", "two-hosts"], "standard input is not a terminal"),
         (["shell", "two-hosts", "sendr", "-c", "true"], "no host 'sendr'; did you mean 'sender'?"),
         (["shell", "two-host"], "did you mean 'two-hosts'?"),
         (["shell", "two-hosts", "--clock", "virtual"], "too fast for a person"),
-        (["shell", "two-hosts", "--clock", "lunar", "-c", "true"], "it is virtual or real"),
+        (["shell", "two-hosts", "--clock", "lunar", "-c", "true"], "--clock lunar is unknown; use virtual or real"),
     ],
 )
 def test_a_mistake_is_one_message(args: list[str], said: str) -> None:

@@ -106,5 +106,5 @@ def test_the_command_prints_lines_and_one_document(tmp_path: Path) -> None:
 def test_what_cannot_be_watched_is_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no arm 'ethtool-of'; did you mean 'ethtool-off'"):
         api.watch(SMALL, lambda _: None, arm="ethtool-of", results=tmp_path)
-    with pytest.raises(InputError, match="is an article: watch one of"):
+    with pytest.raises(InputError, match="is an article; watch one of"):
         api.watch("ack-rate", lambda _: None, results=tmp_path)

@@ -87,7 +87,7 @@ def test_each_flow_is_measured_as_if_it_were_alone(perform: Perform) -> None:
     assert alone.number == metric.bulk_goodput()(metric.part_of(record, "mine")).number < 94e6
     assert metric.of_flow("ping", metric.ping_rtt("max"))(record).number > 0.021 > 0.0201
     assert metric.of_flow("mine", metric.retransmitted_share("sender"))(record).number < 0.1
-    with pytest.raises(metric.MetricError, match="no flow 'nobody': use one of mine, theirs, ping"):
+    with pytest.raises(metric.MetricError, match="no flow 'nobody'; use one of mine, theirs, ping"):
         metric.part_of(record, "nobody")
 
 

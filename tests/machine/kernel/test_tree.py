@@ -157,7 +157,7 @@ def test_a_variant_may_be_built_from_a_tree(tree: Path, tmp_path: Path) -> None:
     with pytest.raises(KernelMissing):
         usual.variant(wanted)
     shutil.rmtree(other)
-    with pytest.raises(KernelMissing, match="theirs: not a kernel tree, it has no Makefile"):
+    with pytest.raises(KernelMissing, match="theirs: not a kernel tree, because it has no Makefile"):
         usual.variant(wanted)
 
 
