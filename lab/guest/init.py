@@ -140,7 +140,7 @@ def _plain_console() -> None:
 
 
 def run(job: Job) -> int:
-    """Run the command, reap every orphan meanwhile, and return the command's exit status in the shell's form.
+    """Run the command and return its exit status as a shell would (128 + N for signal N). Reap orphans in the meantime.
 
     On a terminal, the command gets its own session, so that Ctrl-C reaches its programs.
     """

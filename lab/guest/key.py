@@ -11,7 +11,7 @@ __all__ = ["CaseKey"]
 
 
 class CaseKey(NamedTuple):
-    """Distinguishes the cases of one claim."""
+    """Identifies a case within its claim."""
 
     arm: str
     point: str = ""  # '' without a sweep

@@ -124,7 +124,7 @@ class Capture:
     def columns(self, *names: str) -> tuple[Ints, ...]:
         """Return these columns of the whole capture.
 
-        The method reads all columns that are not yet in memory in one pass.
+        One pass over the capture reads all requested columns that are not yet in memory.
         """
         lacking = [name for name in names if name not in self._columns]
         if lacking:

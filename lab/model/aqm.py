@@ -41,8 +41,8 @@ def codel_target(scenario: Scenario) -> Value:
     """CoDel lets no queue persist above the target: responsive senders keep the median wait at or below the target.
 
     The figure is a bound. The bound is valid for responsive senders with windows of several segments, and for a target
-    of at least the time of two and a half frames. The queue drops nothing while it holds at most one frame (RFC 8289,
-    5), which waits behind the rest of the frame on the wire.
+    of at least the time of two and a half frames. A smaller target cannot be met: CoDel does not drop the last frame in
+    a queue (RFC 8289, section 5), and that frame may have to wait until the link has sent the frame before it.
     """
     hop = _queued(scenario)
     target = _time(_queue(hop, "codel", "fq_codel"), "target", codel.TARGET)

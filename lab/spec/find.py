@@ -66,8 +66,9 @@ def _natural(text: str) -> list[tuple[int, str]]:
 
 
 def topology(name: str) -> Topology:
-    """Return the topology with this name or file. A file is YAML, or Mininet's Python (FILE.py or FILE.py:ENTRY).
+    """Return the topology with this name or file.
 
+    A file is YAML, or Python with a Mininet `Topo` (FILE.py or FILE.py:ENTRY).
     Raises InputError if there is no such topology, and SpecError for mistakes in the file.
     """
     if found := _in_file(name, Path()):

@@ -96,7 +96,8 @@ class Sample:
         if most:
             return f"the machine may have been away for up to {100 * most:.2g} % of the time"
         if count > 1 and self._is_constant and self._by != "event":
-            return f"all {count} draws gave it, but up to {100 * at_most(0, count, LEVEL):.0f} % may give another"
+            share = 100 * at_most(0, count, LEVEL)
+            return f"all {count} draws gave this figure, but up to {share:.0f} % of further draws may differ"
         return ""
 
     @property

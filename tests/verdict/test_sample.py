@@ -125,7 +125,7 @@ def test_equal_figures_are_no_certainty() -> None:
     """Ten of ten draws without a loss: up to a quarter of others may lose, and the interval says what it covers."""
     ten = sample({(seed, 0): 7 for seed in range(10)}, real=False)
     assert ten.estimate == Value(7, "s", 7, 7, 1 - 2 / 2**10)
-    assert ten.uncertain == "all 10 draws gave it, but up to 26 % may give another"
+    assert ten.uncertain == "all 10 draws gave this figure, but up to 26 % of further draws may differ"
     assert sample({(1, 0): 7}, real=False).estimate == Value(7, "s"), "a trial that has no chance in it is exact"
 
 

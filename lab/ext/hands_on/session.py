@@ -63,10 +63,10 @@ class Session:
         clock: Clock,
         seed: int,
     ) -> Iterator[tuple[Path, int]]:
-        """Run a command in a guest with memory for `network`, and yield the guest's folder and the exit status.
+        """Run a command in a guest with enough memory for `network`. Yield the guest's folder and the exit status.
 
-        The folder has `files` at first. The command uses the terminal; if there is none, what it writes to the
-        folder's files stdout and stderr is passed on. Raises the errors of `run`.
+        The folder has `files` at first. The command uses the terminal. Without a terminal, the method passes on
+        the command's stdout and stderr, from the folder's files of these names. Raises the errors of `run`.
         """
         with scratch_guest_folder() as folder:
             for name, content in files.items():
@@ -102,7 +102,7 @@ class Session:
 
 
 def terminal_of() -> str:
-    """Return the path of the terminal that standard input is. Raises InputError if it is none."""
+    """Return the path of the terminal on standard input. Raises InputError if standard input is not a terminal."""
     try:
         return os.ttyname(0)
     except OSError:

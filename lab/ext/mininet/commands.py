@@ -100,7 +100,7 @@ def mn(
         str | None,
         typer.Option(
             "--clock",
-            help="The clock: real, or virtual (only with -c or --test). Default: virtual for a network of Mininet's "
+            help="The clock: real, or virtual (only with -c or --test). Default: virtual for a Mininet network "
             "with -c or --test, else real.",
         ),
     ] = None,

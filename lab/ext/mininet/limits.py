@@ -15,7 +15,7 @@ from lab.ext.mininet.packing import PackedScript
 LIMITED = "CPULimitedHost"
 CPU = "CPU limits have no effect in virtual time, where computing takes no time; remove the limit"
 WINDOWS = "a guest has no windows; print, write plots to files, or use `lab mininet --clock real` for a prompt"
-MACHINES = "a guest reaches no other machine; run all parts of the script in one network"
+MACHINES = "a guest cannot reach other machines; run all parts of the script in one network"
 NETWORK = "a guest has no Internet; put the files that the script needs into its folder"
 COUNTED = "iperf3 waits for its last bytes in a loop without system calls, where no time passes; use `iperf -n`, or -t"
 # What cannot work: names that a script uses, keyword arguments, modules, and commands in its texts

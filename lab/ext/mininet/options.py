@@ -64,8 +64,8 @@ class MnOptions(MininetOptions):
             "Run tests instead of a prompt: pingall, pingpair, iperf, iperfudp, all, build, none.", "TEST[+TEST...]"
         ),
     ] = None
-    pre: Annotated[str | None, OptionText("Mininet commands to run before the network starts.", "FILE")] = None
-    post: Annotated[str | None, OptionText("Mininet commands to run after the tests or the prompt.", "FILE")] = None
+    pre: Annotated[str | None, OptionText("Run this file's Mininet commands before the network starts.", "FILE")] = None
+    post: Annotated[str | None, OptionText("Run this file's Mininet commands after the tests or prompt.", "FILE")] = None
     mac: Annotated[bool, OptionText("Give hosts MAC addresses that are easy to read.")] = False
     arp: Annotated[bool, OptionText("Fill the hosts' ARP tables.")] = False
     nat: Annotated[bool, OptionText("Add a NAT host.")] = False
@@ -75,5 +75,5 @@ class MnOptions(MininetOptions):
         str | None, OptionText("What Mininet prints: debug, info, output, warning.", "LEVEL", flag="--verbosity,-v")
     ] = None
     wait: Annotated[bool, OptionText("Wait until the switches are connected.", flag="--wait,-w")] = False
-    xterms: Annotated[bool, OptionText("Not possible: a guest has no windows.", flag="--xterms,-x")] = False
-    cluster: Annotated[str | None, OptionText("Not possible: a guest reaches no other machine.", "SERVER,...")] = None
+    xterms: Annotated[bool, OptionText("Not supported: a guest has no display.", flag="--xterms,-x")] = False
+    cluster: Annotated[str | None, OptionText("Not supported: guests cannot reach other machines.", "SERVER,...")] = None

@@ -67,8 +67,8 @@ _BULK_FLOWS = {"sparse_flows": 20, "bulk_flows": 21, "unresponsive_flows": 22}
 def counted(kind: str, data: bytes) -> dict[str, int]:
     """Decode the counters of a qdisc of this kind from `data`, its TCA_STATS_APP.
 
-    Return {} for a kind without counters. For cake, drops and marks are sums over its tins, and each delay is the
-    longest delay of any tin.
+    Return {} for a kind without counters. For cake, each delay is the longest of any tin. All other
+    counters are sums over the tins.
     """
     if kind == "cake":
         return _cake(data)

@@ -79,7 +79,7 @@ class Packetdrill(Task, frozen=True):
 
     @property
     def ip(self) -> int:
-        """The first version in `versions`: 4 or 6."""
+        """The IP version, 4 or 6, of the first entry in `versions`."""
         return 6 if self.versions[0] == "ipv6" else 4
 
     @property

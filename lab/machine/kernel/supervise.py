@@ -103,10 +103,11 @@ class Alarms:
 class Rest:
     """Detects a virtual-time guest that waits forever, for example for a process that the host has killed.
 
-    If no process can run, virtual time passes at once, so no process in such a guest waits for long. A process without
-    a CPU is ready to run ("R"), a process that waits for a disk sleeps uninterruptibly ("D"), and a stopped kernel
-    ("T", "t") was stopped by a user (proc(5)). So this class counts observations, and does not use the host's clock,
-    because the host may be busy or asleep.
+    In a working guest, virtual time jumps to the next timer as soon as no process can run. So no process waits for long
+    in real time, and a guest whose clock and CPU time both stand still is stuck. A process without a CPU is ready to
+    run ("R"), a process that waits for a disk sleeps uninterruptibly ("D"), and a stopped kernel ("T", "t") was stopped
+    by a user (proc(5)). This class counts observations, and does not use the host's clock, because the host may be busy
+    or asleep.
     """
 
     def __init__(self) -> None:

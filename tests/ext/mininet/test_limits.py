@@ -47,7 +47,7 @@ def test_a_cpu_limit_is_named_only_with_the_class_that_limits() -> None:
         ("h1.cmd('xterm &')", "xterm: a guest has no windows"),
         ("open('/proc/net/tcp_probe')", "tcp_probe: Linux has had no tcp_probe since 4.16"),
         ("Mininet(controller=NOX)", "NOX: the userland has no such controller"),
-        ("net = MininetCluster(servers=['a'])", "MininetCluster: a guest reaches no other machine"),
+        ("net = MininetCluster(servers=['a'])", "MininetCluster: a guest cannot reach other machines"),
     ],
 )
 def test_each_call_has_its_line_and_what_to_do(text: str, said: str) -> None:

@@ -68,7 +68,7 @@ def test_two_files_of_one_name_are_refused(tmp_path: Path) -> None:
     ("options", "said"),
     [
         (MnOptions(xterms=True), "-x: a guest has no windows"),
-        (MnOptions(cluster="one,two"), "--cluster: a guest reaches no other machine"),
+        (MnOptions(cluster="one,two"), "--cluster: a guest cannot reach other machines"),
         (MnOptions(host="cfs,cpu=0.1"), "--host cfs,cpu=0.1: CPU limits have no effect in virtual time"),
         (MnOptions(controller="nox"), "--controller nox: the userland has no such controller"),
         (MnOptions(switch="ivs"), "--switch ivs: the userland has no Indigo switch"),

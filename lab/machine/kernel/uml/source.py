@@ -157,7 +157,7 @@ def from_file(path: Path) -> Source:
 def of_tree(tree: Path, cache: Path, progress: Progress) -> Source:
     """Return the contents of a user's tree, including uncommitted changes.
 
-    Raises InputError if the folder is not a kernel tree, and GitFailed.
+    Raises InputError if the folder is not a kernel tree, and GitFailed if a git command fails.
     """
     checkout = Checkout.of(tree, cache)
     with alone(cache, progress):
