@@ -65,7 +65,7 @@ class MnOptions(MininetOptions):
         ),
     ] = None
     pre: Annotated[str | None, OptionText("Run this file's Mininet commands before the network starts.", "FILE")] = None
-    post: Annotated[str | None, OptionText("Run this file's Mininet commands after the tests or prompt.", "FILE")] = None
+    post: Annotated[str | None, OptionText("Run this file's Mininet commands after tests and prompt.", "FILE")] = None
     mac: Annotated[bool, OptionText("Give hosts MAC addresses that are easy to read.")] = False
     arp: Annotated[bool, OptionText("Fill the hosts' ARP tables.")] = False
     nat: Annotated[bool, OptionText("Add a NAT host.")] = False
@@ -76,4 +76,4 @@ class MnOptions(MininetOptions):
     ] = None
     wait: Annotated[bool, OptionText("Wait until the switches are connected.", flag="--wait,-w")] = False
     xterms: Annotated[bool, OptionText("Not supported: a guest has no display.", flag="--xterms,-x")] = False
-    cluster: Annotated[str | None, OptionText("Not supported: guests cannot reach other machines.", "SERVER,...")] = None
+    cluster: Annotated[str | None, OptionText("Not supported: guests reach no other machines.", "SERVER,...")] = None
