@@ -78,6 +78,16 @@ def dots(claims: Iterable[Claim]) -> Html:
     )
 
 
+def places(claims: Iterable[Claim]) -> dict[str, float]:
+    """Return the place of each claim's measured figure on the plot's axis, by name, from 0 (left) to 1 (right).
+
+    0.5 is the claimed figure. A claim without a ratio has no place.
+    """
+    found = {row.claim.name: ratio for row in _rows(claims) if (ratio := _ratio(row.decides)) is not None}
+    limit = _limit(found.values())
+    return {name: _place(ratio, limit) / 100 for name, ratio in found.items()}
+
+
 def _rows(claims: Iterable[Claim]) -> Iterator[_Row]:
     for claim in claims:
         counted = [each for each in claim.tested if each.result.counts and each.result.measured]

@@ -1,4 +1,4 @@
-"""Show all articles and the packs' sources on the index: the answer of each source, then every claim in one line."""
+"""Show all articles and the packs' sources on the index: the answer of each source, then all claims in one table."""
 
 from __future__ import annotations
 
@@ -11,15 +11,17 @@ from lab.report import evidence, html, notebooks, wording
 from lab.report.article import Article
 from lab.report.claim import Claim
 from lab.report.claims import Claims
+from lab.report.miniature import miniature
 from lab.report.tally import tally, tested, worst
-from lab.spec.prediction import Kind
+from lab.spec.prediction import Kind as PredictionKind
+from lab.verdict import Kind
 
-_HEAD = ("Claim", "Verdict", "Why", "Model error")
+_HEAD = ("Claim", "Article", "Verdict", "Why", "Model error")
 
 
 @dataclass(frozen=True, repr=False)
 class Overview:
-    """Shows all articles: the answer of each, the totals, then the claims of each article.
+    """Shows all articles: the totals, the answer of each with a small picture, then all claims in one table.
 
     `others` are the sources in packs. These sources come after the articles, with separate totals.
     """
@@ -43,9 +45,11 @@ class Overview:
         return "\n".join(
             [
                 *(_found(self.articles, "article") if self.articles else []),
-                *map(_block, self.articles),
                 *(others if self.others else []),
-                *map(_block, self.others),
+                html.heading("claims", "All claims", "Claims"),
+                '<div class="filter" data-filter="verdict article"></div>',
+                _table(self),
+                html.folded("Commands that run these claims", _again(self)),
             ]
         )
 
@@ -71,7 +75,9 @@ def _finding(article: Article) -> str:
     source = article.source
     answer = f"<p>{html.prose(source.answer)}</p>" if source.answer else ""
     title = f'<p class="source">{escape(source.title)}</p>' if source.headline else ""
-    return f"<section><h2>{_link(article)}</h2>{title}<p>{_counted(article)}</p>{answer}</section>"
+    picture = f'<p class="picture">{miniature(article)}</p>'
+    head = html.heading(source.name, _link(article), source.title)
+    return f"<section>{head}{title}{picture}<p>{_counted(article)}</p>{answer}</section>"
 
 
 def _predictions(claims: Claims) -> str:
@@ -87,26 +93,48 @@ def _predictions(claims: Claims) -> str:
     of = next(claim for claim, each in found if each is result)
     kinds = [each.prediction.kind for _, each in found if each.prediction]
     copies = sum(kind in ("replay", "simulation") for kind in kinds)
-    having = ", ".join(f"{kind} {kinds.count(kind)}" for kind in get_args(Kind) if kind in kinds)
+    having = ", ".join(f"{kind} {kinds.count(kind)}" for kind in get_args(PredictionKind) if kind in kinds)
     having += f"; {copies} of them copy the kernel's own rules" if copies else ""
     largest = f'{html.model_error(result)} (<a href="{_address(of)}">{escape(of.id)}</a>)'
     return f"{len(found)} predictions tested ({having}), {allowed}. The largest error is {largest}."
 
 
-def _block(article: Article) -> str:
-    head = html.heading(article.source.name, _link(article, article.source.title), article.source.title)
-    return head + "\n" + html.table(_HEAD, map(_row, article), "index")
+def _table(articles: Iterable[Article]) -> str:
+    """Return all claims as one table, which a script can filter and sort."""
+    rows = (
+        f'<tr role="row" data-verdict="{claim.verdict.kind}" data-article="{escape(article.source.name)}">'
+        f"{html.cells(_HEAD, _row(article, claim))}</tr>"
+        for article in articles
+        for claim in article
+    )
+    return html.rowed(_HEAD, rows, "index")
 
 
-def _row(claim: Claim) -> list[str]:
+def _again(articles: Iterable[Article]) -> str:
+    """Return the commands that run each claim, with a new store."""
+    found = (evidence.again(claim.id) for article in articles for claim in article)
+    return f"<ul>{''.join(f'<li>{each}</li>' for each in found)}</ul>"
+
+
+def _row(article: Article, claim: Claim) -> list[str]:
     text, address = html.prose(claim.judged.declared.claim), _address(claim)
-    title = f'<a href="{address}">{text}</a>' if address else text
+    kinds: tuple[Kind, ...] = get_args(Kind)
+    error = worst([claim])
+    size = abs(error.model_error or 0) if error else -1.0
     return [
-        f'{title}<div class="about">{evidence.again(claim.id)}</div>',
-        html.badge(claim.verdict.kind),
-        claim.why,
-        _error([claim]),
+        f'<a href="{address}">{text}</a>' if address else text,
+        _link(article, article.source.name),
+        f'<span data-order="{kinds.index(claim.verdict.kind)}">{html.badge(claim.verdict.kind)}</span>',
+        _why(claim),
+        f'<span data-order="{size:.6g}">{_error([claim])}</span>',
     ]
+
+
+def _why(claim: Claim) -> str:
+    """Return the reason for the verdict. The commands that run claims are folded, below the table."""
+    if claim.verdict.kind == "skipped" and "not run" in claim.verdict.reason:
+        return "partly run" if claim.records else "not run"
+    return claim.why
 
 
 def _error(claims: Iterable[Claim]) -> str:

@@ -35,12 +35,14 @@ for (const figure of document.querySelectorAll("figure[id]")) {
 
 // Tables of results can be sorted by a column, and back.
 const key = (row, column) => {
+  const order = row.cells[column].querySelector("[data-order]");
+  if (order) return Number(order.dataset.order);
   const text = row.cells[column].textContent.trim().replace("−", "-").replace(/,(?=\d{3})/g, "");
   const scales = {n: 1e-9, µ: 1e-6, m: 1e-3, k: 1e3, M: 1e6, G: 1e9};
   const found = /^[≥≤<>]?\s*([+-]?\d+(?:\.\d+)?)\s*([nµmkMG](?=bit|s|B))?/.exec(text);
   return found ? Number(found[1]) * (scales[found[2]] ?? 1) : text;
 };
-for (const table of document.querySelectorAll("table.results, table.index")) {
+for (const table of document.querySelectorAll("table.results, table.index, table.sorts")) {
   const body = table.tBodies[0];
   const rows = [...body.rows];
   [...table.tHead.rows[0].cells].forEach((head, column) => {
@@ -58,6 +60,43 @@ for (const table of document.querySelectorAll("table.results, table.index")) {
       }),
     );
   });
+}
+
+// Lists can be filtered by the properties of their items, which stand in data-* attributes, separated by "|".
+for (const place of document.querySelectorAll("[data-filter]")) {
+  const names = place.dataset.filter.split(" ");
+  const items = [...document.querySelectorAll(names.map((name) => `[data-${name}]`).join(","))];
+  const having = (item, name) => (item.dataset[name] ?? "").split("|").filter(Boolean);
+  const form = document.createElement("form"), count = document.createElement("output");
+  const field = (words, control) => {
+    const label = document.createElement("label");
+    label.append(words, control);
+    form.append(label);
+    control.addEventListener("input", () => show());
+    return control;
+  };
+  const choices = names.map((name) => {
+    const values = [...new Set(items.flatMap((item) => having(item, name)))].sort();
+    const select = document.createElement("select");
+    select.append(new Option("all", ""), ...values.map((value) => new Option(value, value)));
+    return [name, values.length > 1 ? field(`${name[0].toUpperCase()}${name.slice(1)} `, select) : select];
+  });
+  const search = document.createElement("input");
+  search.type = "search";
+  field("Words ", search);
+  const show = () => {
+    const words = search.value.toLowerCase();
+    for (const item of items) {
+      const fits = choices.every(([name, select]) => !select.value || having(item, name).includes(select.value));
+      item.hidden = !fits || !item.textContent.toLowerCase().includes(words);
+    }
+    const rows = items.filter((item) => item.tagName === "TR");
+    count.textContent = `${rows.filter((row) => !row.hidden).length} of ${rows.length} shown`;
+  };
+  form.addEventListener("submit", (event) => event.preventDefault());
+  form.append(count);
+  place.append(form);
+  show();
 }
 
 // The formula: a buffer and a round trip can be moved.

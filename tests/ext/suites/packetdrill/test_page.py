@@ -12,6 +12,7 @@ import pytest
 from lab.ext.pagecheck.browser import _PROGRAMS, Browser, browser
 from lab.report import figures, html
 from lab.report.article import Article
+from lab.report.overview import Overview
 from lab.report.page import render
 
 pytestmark = [
@@ -29,6 +30,7 @@ def screen(toy: Callable[[], Article], tmp_path: Path) -> Iterator[Browser]:
         html.table(["arm", "measured"], ROWS, "results"),
         '<p class="about"><code>lab run toy/header --results again</code></p>',
         figures.formula(toy()["header"], "on").text,
+        Overview((toy(),))._repr_html_(),
     ]
     shown = [
         nbformat.v4.new_code_cell("x", outputs=[nbformat.v4.new_output("display_data", {"text/html": cell})])
@@ -53,6 +55,39 @@ def test_a_column_sorts_up_down_and_back(screen: Browser) -> None:
     for order in expected:
         screen.evaluate("document.querySelectorAll('.results th button')[1].click()")
         assert column(screen, 1) == order
+
+
+def rows(screen: Browser) -> list[str]:
+    """The verdicts of the rows that the index shows."""
+    found: list[str] = screen.evaluate(
+        "[...document.querySelectorAll('.index tbody tr')].filter((row) => row.checkVisibility())"
+        ".map((row) => row.dataset.verdict)"
+    )
+    return found
+
+
+def choose(screen: Browser, control: str, value: str) -> None:
+    screen.evaluate(
+        f"{{const it = document.querySelector('.filter {control}'); it.value = '{value}';"
+        "it.dispatchEvent(new Event('input'))}"
+    )
+
+
+def test_claims_are_filtered_by_verdict_and_by_words(screen: Browser) -> None:
+    assert rows(screen) == ["not reproduced", "reproduced", "reproduced", "skipped"]
+    choose(screen, "select", "reproduced")
+    assert rows(screen) == ["reproduced"] * 2
+    choose(screen, "input", "frames")
+    assert rows(screen) == ["reproduced"]
+    assert screen.evaluate("document.querySelector('.filter output').textContent") == "1 of 4 shown"
+    choose(screen, "select", "")
+    choose(screen, "input", "")
+    assert len(rows(screen)) == 4
+
+
+def test_verdicts_sort_from_the_best_to_the_worst(screen: Browser) -> None:
+    screen.evaluate("[...document.querySelectorAll('.index th button')][2].click()")
+    assert rows(screen) == ["reproduced", "reproduced", "not reproduced", "skipped"]
 
 
 def test_a_command_can_be_copied(screen: Browser) -> None:
