@@ -226,9 +226,9 @@ class Atlas:
     def _step(self, step: _Step) -> str:
         changes = Changes(step.changes)
         parts = [
-            changes._repr_html_(),
-            html.heading("causes", "What first packets differ in", "Causes"),
-            changes.causes().text,
+            changes.overview().text,
+            html.heading("packets", "What differs in packets", "Packets"),
+            changes.packets().text,
             html.heading("claims", "Claim by claim", "Claims"),
             changes.sections().text,
         ]

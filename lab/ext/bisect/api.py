@@ -23,7 +23,8 @@ def bisect(
 ) -> Bisection:
     """Find the commit between two revisions of a kernel `tree` that changed a claim's result.
 
-    The search works in a scratch folder of `results`. Raises InputError if a revision is unknown or the claim has equal
+    The search works in a scratch folder of `results`. A single commit is saved in `results`, so that `compare` and
+    `regress` name the commit next to the same change. Raises InputError if a revision is unknown or the claim has equal
     results on both revisions, and BuildFailed if one of the two revisions does not build.
     """
     from lab.base.building import shown
@@ -35,4 +36,6 @@ def bisect(
         raise InputError(f"{claim} is an article; bisect one of {', '.join(each.id for each in experiments)}")
     with shown() as progress:
         search = bisection.Search(experiments[0], RunOptions(**options.given()), progress)
-        return bisection.bisect(search, Path(tree), good, bad)
+        found = bisection.bisect(search, Path(tree), good, bad)
+    bisection.remember(found, search.options.folder, good, bad)
+    return found

@@ -11,11 +11,13 @@ from lab.app import running, userlands
 from lab.app.options import RunOptions
 from lab.base.building import Progress
 from lab.errors import InputError, MachineError
+from lab.ext.comparison.commits import save
 from lab.ext.comparison.compare import ClaimChange, compare
 from lab.machine.kernel import BuildFailed, Checkout, UmlKernel, revision
 from lab.machine.kernel.uml.history import Commit, History, Outcome
 from lab.record.store import Store
 from lab.runner.plan import Settings
+from lab.spec import loaded
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict.judged import JudgedClaim
 
@@ -130,6 +132,18 @@ def search(
 
     found = history.bisect(good, bad, judge)
     return Bisection(claim, found, tuple(tested), changes[found[0].id])
+
+
+def remember(found: Bisection, folder: Path, good: str, bad: str) -> None:
+    """Save a single commit, found between `good` and `bad`, in the store `folder`, next to the change that it makes.
+
+    Several candidates are not saved. Raises MachineError if the disk is full.
+    """
+    if len(found.found) > 1:
+        return
+    (commit,) = found.found
+    known = f"`lab bisect` found it between {good} and {bad} ({commit.author}, {commit.date})."
+    save(folder, loaded.Commit(commit.id[:12], "", commit.subject, (found.claim,), known), found.change)
 
 
 def _change(base: JudgedClaim, new: JudgedClaim) -> ClaimChange | None:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from lab.ext.comparison.page import Changes
     from lab.ext.comparison.unclaimed import RecordChange
     from lab.record.record import Record
+    from lab.record.store import Store
+    from lab.report.html import Html
     from lab.verdict.judged import JudgedClaim
 
 
@@ -37,6 +39,7 @@ def compare(
     claim, kernel or store, and for records with altered files, which the message lists. Raises SpecError, and
     Incomparable if an experiment changed between the runs.
     """
+    from lab.ext.comparison.commits import with_found
     from lab.ext.comparison.compare import INTEREST
     from lab.ext.comparison.compare import compare as changes
     from lab.ext.comparison.page import Changes
@@ -60,7 +63,9 @@ def compare(
     matters = next((each for each in (interest, there.interest) if each is not None), INTEREST)
     after = judged(new or there.new, results)
     known = {claim.declared.id for claim in (*before, *after) if claim.records}
-    return Changes(changes([claim for claim in before if claim.declared.id in known], after, matters))
+    found = changes([claim for claim in before if claim.declared.id in known], after, matters)
+    store = store_of(results)
+    return Changes(with_found(found, store.root), _history(found, after, store))
 
 
 def compare_unclaimed(base: str | Path, new: str | Path) -> tuple[RecordChange, ...]:
@@ -99,6 +104,7 @@ def regress(
     """
     from lab.app import running
     from lab.ext.comparison import baselines
+    from lab.ext.comparison.commits import with_found
     from lab.ext.comparison.compare import INTEREST
     from lab.ext.comparison.compare import compare as changes
     from lab.record.identity import require_whole
@@ -113,14 +119,14 @@ def regress(
         before = [claim for claim in baselines.judged(experiments, baseline, options.folder) if claims or claim.records]
         done = running.run([claim.declared for claim in before], settings, options)
         require_whole(_records((*before, *done.judged)))
-        return _shown(changes(before, done.judged, matters), done)
+        return _shown(with_found(changes(before, done.judged, matters), options.folder), done)
     pair = [replace(options, kernel=each).settings() for each in (base, new)]
     if pair[0].kernel.id == pair[1].kernel.id:
         raise InputError(f"{base} and {new} are the same kernel, {pair[0].kernel.name}; name two different kernels")
     both = [(experiments, settings) for settings in pair]
     then, now = running.run_beside(both, options, together=not stored)
     require_whole(_records((*then.judged, *now.judged)))
-    return _shown(changes(then.judged, now.judged, matters), then, now)
+    return _shown(with_found(changes(then.judged, now.judged, matters), options.folder), then, now)
 
 
 def save_baseline(
@@ -150,6 +156,17 @@ def _shown(found: tuple[ClaimChange, ...], *done: Judgement) -> Changes:
         return Changes(found)
     errors = [error for judgement in done for error in judgement.errors]
     raise errors[0] if errors else InputError("no claim ran on both kernels: there is nothing to compare")
+
+
+def _history(found: Iterable[ClaimChange], judged: Iterable[JudgedClaim], store: Store) -> dict[str, Html]:
+    """Return the strip of each changed claim that has records on more than these two kernels."""
+    from lab.ext.comparison.digest import changed
+    from lab.ext.comparison.lineage import follow
+    from lab.ext.comparison.strip import strip
+
+    shown = {each.claim for each in changed(found)}
+    followed = follow([each for each in judged if each.declared.id in shown], store, store.predictions)
+    return {name: strip(each) for name, each in followed.items() if len(each.claims) > 2}
 
 
 def _records(judged: Iterable[JudgedClaim]) -> list[Record]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, get_args
 
+from lab.base import version
 from lab.errors import InputError
 from lab.ext.comparison.captures import PacketChange, captured, together
 from lab.ext.comparison.emulation import difference
@@ -13,6 +14,7 @@ from lab.ext.comparison.shift import Shift, corrected
 from lab.record.identity import ByteDifference, byte_differences
 from lab.record.record import Record
 from lab.spec.case import CaseKey
+from lab.spec.loaded import Commit
 from lab.verdict import Result, Verdict
 from lab.verdict.judged import JudgedClaim
 
@@ -143,6 +145,10 @@ class CaseChange:
                 "what": where.what,
                 "base": where.base,
                 "new": where.new,
+                "topic": where.meaning.topic,
+                "meaning": where.meaning.says,
+                "before": list(where.before),
+                "after": {"base": list(where.base_after), "new": list(where.new_after)},
             }
             if where
             else None
@@ -175,6 +181,7 @@ class ClaimChange:
     base: Verdict
     new: Verdict
     cases: tuple[CaseChange, ...]
+    commits: tuple[Commit, ...] = ()  # commits that are known to have changed the claim
 
     @property
     def change(self) -> Change:
@@ -224,6 +231,7 @@ class ClaimChange:
             "base": {"kernel": self.kernels[0], "verdict": self.base.kind, "reason": self.base.reason},
             "new": {"kernel": self.kernels[1], "verdict": self.new.kind, "reason": self.new.reason},
             "cases": [case.plain() for case in self.cases],
+            "commits": [{"commit": each.commit, "title": each.title, "known": each.known} for each in self.commits],
         }
 
 
@@ -254,7 +262,19 @@ def _claim(base: JudgedClaim, new: JudgedClaim, interest: float) -> ClaimChange:
         base=base.result.verdict,
         new=new.result.verdict,
         cases=tuple(_cases(base, new, interest)),
+        commits=tuple(_commits(base, new)),
     )
+
+
+def _commits(base: JudgedClaim, new: JudgedClaim) -> Iterator[Commit]:
+    """Yield the article's commits that changed the claim, and that only the new kernel has."""
+    if not base.kernel or not new.kernel:
+        return
+    then, now = (version.order(kernel["version"]) for kernel in (base.kernel, new.kernel))
+    name = new.declared.id.partition("/")[2]
+    for each in new.declared.article.commits:
+        if name in each.claims and then < version.order(each.since) <= now:
+            yield each
 
 
 def _check(base: JudgedClaim, new: JudgedClaim) -> None:

@@ -80,12 +80,4 @@ def _step(base: JudgedClaim, new: JudgedClaim) -> LineageStep:
     cases = tuple(case for case in change.cases if case.new.counts) or change.cases
     counted = replace(change, cases=cases)
     changed = counted.change not in ("identical", "same packets")
-    return LineageStep(counted, tuple(_commits(base, new)) if changed else ())
-
-
-def _commits(base: JudgedClaim, new: JudgedClaim) -> Iterable[Commit]:
-    (then, _), (now, _) = _age(base), _age(new)
-    name = new.declared.id.partition("/")[2]
-    for each in new.declared.article.commits:
-        if name in each.claims and then < version.order(each.since) <= now:
-            yield each
+    return LineageStep(counted, change.commits if changed else ())

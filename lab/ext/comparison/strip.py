@@ -28,7 +28,7 @@ def strip(lineage: Lineage) -> Html:
     return Html(
         '<div class="strip"><span class="about">By kernel:</span>'
         f'<ol aria-label="By kernel">{"".join(f"<li>{each}</li>" for each in kernels)}</ol></div>',
-        *(f'<p class="about">{_commit(each)}</p>' for each in known),
+        *(f'<p class="about">{commit(each)}</p>' for each in known),
     )
 
 
@@ -54,8 +54,8 @@ def _changes(step: LineageStep) -> Iterator[str]:
     yield from (f"since {commit.since}" for commit in step.commits)
 
 
-def _commit(commit: Commit) -> str:
-    """Return a commit, and the evidence that it changed the claim."""
-    return (
-        f"Since {commit.since}: {html.commit(commit.commit)} <q>{escape(commit.title)}</q>. {html.prose(commit.known)}"
-    )
+def commit(known: Commit) -> str:
+    """Return a commit as HTML, with the evidence that it changed the claim."""
+    mainline = bool(known.since)  # a commit in a user's own tree has no page
+    digits = f"Since {known.since}: {html.commit(known.commit)}" if mainline else f"Commit {html.code(known.commit)}"
+    return f"{digits} <q>{escape(known.title)}</q>. {html.prose(known.known)}"

@@ -9,6 +9,14 @@ from typing import Any, get_args
 from lab.ext.comparison.compare import Change, ClaimChange
 from lab.verdict.correction import LEVEL
 
+_COUNTED: dict[Change, tuple[str, str]] = {  # in the words of a sentence: of one claim, of several
+    "verdict changed": ("verdict changed", "verdicts changed"),
+    "figure moved": ("figure moved", "figures moved"),
+    "packets differ": ("with different packets", "with different packets"),
+    "same figures": ("with the same figures", "with the same figures"),
+    "same packets": ("with the same packets", "with the same packets"),
+}
+
 
 @dataclass(frozen=True)
 class Tests:
@@ -43,10 +51,15 @@ def counts(changes: Sequence[ClaimChange]) -> dict[Change, int]:
 
 
 def sentence(changes: Sequence[ClaimChange]) -> str:
-    """Return the counts in words: '3 claims: 1 figure moved, 2 identical; 4 figures tested, corrected ... (Holm)'."""
-    said = ", ".join(f"{count} {kind}" for kind, count in counts(changes).items() if count)
+    """Return the counts in words: '4 claims: 2 figures moved, 2 identical; 4 figures tested, corrected ... (Holm)'."""
+    said = ", ".join(f"{count} {_words(kind, count)}" for kind, count in counts(changes).items() if count)
     tested = str(tests(changes))
     return f"{len(changes)} claim{'' if len(changes) == 1 else 's'}: {said}" + (f"; {tested}" if tested else "")
+
+
+def _words(kind: Change, count: int) -> str:
+    one, several = _COUNTED.get(kind, (kind, kind))
+    return one if count == 1 else several
 
 
 def causes(changes: Sequence[ClaimChange]) -> dict[str, tuple[str, ...]]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from lab.ext.comparison.compare import CaseChange, ClaimChange
+from lab.ext.comparison.digest import remarks
 from lab.ext.comparison.shift import Shift
 from lab.verdict import Result
 
@@ -15,23 +16,42 @@ def absent(change: ClaimChange) -> Iterator[str]:
         yield f"nothing to compare on {kernel}: {verdict.reason}"
 
 
+def reasons(changes: Sequence[ClaimChange]) -> dict[str, dict[str, list[str]]]:
+    """Return each reason for which something could not be compared, with the arms that it is about, by claim.
+
+    A claim without records on one side has no arms here, because its reason holds for the whole claim.
+    """
+    found: dict[str, dict[str, list[str]]] = {}
+    for change in changes:
+        if change.lacking:
+            for said in absent(change):
+                found.setdefault(said, {})[change.claim] = []
+        elif change.change == "undecided":
+            for verdict in (change.base, change.new):
+                if verdict.kind == "invalid":
+                    found.setdefault(verdict.reason, {})[change.claim] = []
+    compared = [change for change in changes if not change.lacking]
+    for said, claims in remarks(compared, lambda case: chance(case) if case.change == "cannot tell" else ()).items():
+        found.setdefault(said, {}).update(claims)
+    return found
+
+
 def chance(case: CaseChange) -> Iterator[str]:
     """Yield sentences that explain a missing figure, the test, an undecided case, and any other differences."""
-    name = f"{case.new.arm} {case.new.point}".strip()
     for side, result in (("base", case.base), ("new", case.new)):
         if result.verdict and result.verdict.kind == "skipped" and not case.is_skipped:
-            yield f"{name}: not compared, skipped on the {side} kernel: {result.verdict.reason}"
+            yield f"not compared, skipped on the {side} kernel: {result.verdict.reason}"
         if result.verdict and result.verdict.kind == "invalid" and not result.measured and not case.is_disturbed:
-            yield f"{name}: no figure on the {side} kernel: {result.verdict.reason}"
+            yield f"no figure on the {side} kernel: {result.verdict.reason}"
     if case.emulators and not case.identical:
-        yield f"{name}: real time, so not compared: {case.emulators}"
+        yield f"real time, so not compared: {case.emulators}"
     if case.shift:
-        yield f"{name}: {_tested(case.shift, 'repeats' if case.real_time else 'seeds')}"
+        yield _tested(case.shift, "repeats" if case.real_time else "seeds")
         if case.change == "cannot tell":
-            yield f"{name}: cannot tell, {_missing(case.shift)}"
-        yield from (f"{name}: {said}" for said in _left_out(case.base, case.new))
+            yield f"cannot tell, {_missing(case.shift)}"
+        yield from _left_out(case.base, case.new)
     if case.shift and case.is_apart:
-        yield f"{name}: the two kernels' repeats ran at different times, so the machine may have drifted"
+        yield "the two kernels' repeats ran at different times, so the machine may have drifted"
 
 
 def _tested(shift: Shift, what: str) -> str:

@@ -19,7 +19,9 @@ from lab.app.options import RunOptions
 from lab.app.running import Judgement
 from lab.base.building import Silent
 from lab.errors import InputError, LabError, MachineError
-from lab.ext.bisect.bisection import Search, search
+from lab.ext.bisect.bisection import Search, remember, search
+from lab.ext.comparison.commits import with_found
+from lab.ext.comparison.compare import compare
 from lab.machine.kernel import BuildFailed
 from lab.machine.kernel.uml.history import Commit, History
 from lab.runner import cleaning
@@ -71,6 +73,25 @@ def times(judge: Judge, seconds: Callable[[int], float | None]) -> Callable[[Com
         return judge(CLAIM, {"only": [{"netcat.json": output}]}, f"k{commit.subject}")
 
     return judged
+
+
+def test_a_later_comparison_names_the_commit(
+    judge: Judge, history: History, ends: tuple[Commit, Commit], tmp_path: Path
+) -> None:
+    judged = times(judge, lambda n: 1.0 + (n >= 3))
+    remember(search("toy/claim", history, ends, judged, Silent()), tmp_path, "v1", "v2")
+    changes = compare([judged(ends[0])], [judged(ends[1])])
+    ((known,),) = (each.commits for each in with_found(changes, tmp_path))
+    assert (known.title, known.known[:41]) == ("3", "`lab bisect` found it between v1 and v2 (")
+
+
+def test_of_several_candidates_none_is_remembered(
+    judge: Judge, history: History, ends: tuple[Commit, Commit], tmp_path: Path
+) -> None:
+    found = search("toy/claim", history, ends, times(judge, lambda n: None if n == 4 else 1.0 + (n >= 4)), Silent())
+    assert len(found.found) == 2
+    remember(found, tmp_path, "v1", "v2")
+    assert not (tmp_path / "bisections").exists()
 
 
 @pytest.mark.long

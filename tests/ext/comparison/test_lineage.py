@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from lab import app as api
+from lab.ext.comparison.api import compare
 from lab.ext.show import display as showing
 from lab.record.store import Store
 from lab.report import text
@@ -57,6 +58,23 @@ def test_a_commit_that_is_known_stands_at_its_step(store: Store, tmp_path: Path)
     assert "packets differ; since 6.13 → 7.2" in shown(store)
     article.write_text(article.read_text().replace('"6.13"', '"5.4"'))
     assert "0123456789ab" not in shown(store)
+
+
+def test_a_page_of_two_kernels_has_the_strip_over_all_kernels(store: Store) -> None:
+    changes = compare("6.12", "7.2", "toy/claim", results=store.root)
+    section = text.unmarked(changes.sections().text)
+    assert "By kernel: 6.1 ✓ verdict changed → 6.12 ✗ packets differ → 7.2 ✗" in " ".join(section.split())
+    for record in list(store):
+        if record.trial.kernel["name"] == "6.1":
+            shutil.rmtree(record.folder)
+    assert "By kernel" not in compare("6.12", "7.2", "toy/claim", results=store.root).sections().text
+
+
+def test_a_commit_of_the_article_is_named_between_its_kernels(store: Store, tmp_path: Path) -> None:
+    article = tmp_path / "experiments" / "toy" / "article.yaml"
+    article.write_text(article.read_text() + COMMIT)
+    found = [compare(*pair, "toy/claim", results=store.root) for pair in (("6.1", "6.12"), ("6.12", "7.2"))]
+    assert ["0123456789ab" in each.overview().text for each in found] == [True, False]
 
 
 def test_a_claim_that_no_trial_can_test_has_its_steps_too(judge: Judge, syn: Syn, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab.ext.comparison.compare import compare
+from lab.ext.comparison.meaning import Meaning
 from lab.ext.comparison.packets import PacketDifference, first_packet_difference
 from lab.metric.capture import Capture
 from lab.verdict.judged import JudgedClaim
@@ -35,6 +36,7 @@ def test_a_delayed_ack_comes_20_ms_later() -> None:
     base, new = (float(line.split()[0]) for line in (where.base, where.new))
     assert new - base == pytest.approx(0.020, abs=1e-5)
     assert where.base.split()[1:] == where.new.split()[1:]
+    assert where.meaning == Meaning("Delayed ACK", "an ACK waits 60.76 ms; on the base kernel 40.76 ms")
 
 
 def test_segments_are_4_bytes_shorter() -> None:
@@ -43,6 +45,7 @@ def test_segments_are_4_bytes_shorter() -> None:
     assert (where.number, where.what) == (4, "payload")  # the handshake says nothing of it
     assert "len 448" in where.base
     assert "len 444" in where.new
+    assert where.meaning == Meaning("Segment size", "a segment has 444 B of data; on the base kernel 448 B")
 
 
 def test_the_fourth_segment_waits_for_an_ack() -> None:
@@ -51,6 +54,9 @@ def test_the_fourth_segment_waits_for_an_ack() -> None:
     assert (where.number, where.what) == (7, "flow")  # after the handshake and three segments
     assert "flow 2 ACK seq 1345 ack 1 win 510 len 448" in where.base
     assert "flow 1 ACK seq 1 ack 449 win 508 len 0" in where.new
+    said = "only the base kernel sends 448 B more before the other host answers"
+    assert where.meaning == Meaning("Data in flight", said)
+    assert [len(some) for some in (where.before, where.base_after, where.new_after)] == [2, 2, 2]
 
 
 def test_the_claim_of_the_delayed_ack_regresses(judge: Callable[..., JudgedClaim]) -> None:

@@ -34,7 +34,7 @@ def test_claims_of_one_cause_stand_together(changes: tuple[ClaimChange, ...]) ->
 
 
 def test_how_many(changes: tuple[ClaimChange, ...]) -> None:
-    assert sentence(changes) == "4 claims: 3 packets differ, 1 identical"
-    assert sentence(changes[:1]) == "1 claim: 1 packets differ"
+    assert sentence(changes) == "4 claims: 3 with different packets, 1 identical"
+    assert sentence(changes[:1]) == "1 claim: 1 with different packets"
     assert {kind: count for kind, count in counts(changes).items() if count} == {"identical": 1, "packets differ": 3}
     assert len(counts(changes)) == 8
