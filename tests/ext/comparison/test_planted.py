@@ -57,22 +57,31 @@ def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("patch", "claim", "base", "new"),
+    ("patch", "claim", "base", "new", "topic"),
     [
-        ("delack-60ms", "ack-rate/quickack-interactive", "flow 2 ACK seq 1 ack 18", "flow 2 ACK seq 1 ack 18"),  # later
+        (
+            "delack-60ms",
+            "ack-rate/quickack-interactive",
+            "flow 2 ACK seq 1 ack 18",
+            "flow 2 ACK seq 1 ack 18",  # later
+            "Delayed ACK",
+        ),
+        ("half-window", "tcp-bottleneck/window-plateau", "ack 1486 win 524", "ack 1486 win 501", "Receive window"),
         # after iperf's header, 64 bytes, and a segment
-        ("initial-window-3", "tcp-bottleneck/delay-100ms", "flow 1 PSH+ACK seq 1513", "flow 1 ACK seq 1513"),
-        ("mss-less-4", "asymmetric-mtu/reverse-unaffected", "len 448", "len 444"),
+        ("initial-window-3", "tcp-bottleneck/delay-100ms", "flow 1 PSH+ACK seq 1513", "flow 1 ACK seq 1513", ""),
+        ("mss-less-4", "asymmetric-mtu/reverse-unaffected", "len 448", "len 444", "Segment size"),
     ],
 )
-def test_a_planted_change_is_caught(kernel: UmlKernel, here: Path, patch: str, claim: str, base: str, new: str) -> None:
+def test_a_planted_change_is_caught(
+    kernel: UmlKernel, here: Path, patch: str, claim: str, base: str, new: str, topic: str
+) -> None:
     planted = lab.machine.kernel.build(kernel.name, [PATCHES / f"{patch}.patch"])
     code, answer = lab_says(here, "regress", "--kernel", kernel.id, "--kernel", planted.id, claim)
     (found,) = answer["claims"]
     packets = [case["divergence"] for case in found["cases"] if case["divergence"]]
     assert code == 1
     assert found["change"] in ("verdict changed", "figure moved")
-    assert any(base in packet["base"] and new in packet["new"] for packet in packets)
+    assert any(base in each["base"] and new in each["new"] and topic in each["topic"] for each in packets)
 
 
 def test_an_identical_rebuild_differs_nowhere(kernel: UmlKernel, here: Path, tmp_path: Path) -> None:
