@@ -38,6 +38,8 @@ def reasons(changes: Sequence[ClaimChange]) -> dict[str, dict[str, list[str]]]:
 
 def chance(case: CaseChange) -> Iterator[str]:
     """Yield sentences that explain a missing figure, the test, an undecided case, and any other differences."""
+    if case.is_skipped and case.new.verdict:
+        yield f"skipped on both kernels: {case.new.verdict.reason}"
     for side, result in (("base", case.base), ("new", case.new)):
         if result.verdict and result.verdict.kind == "skipped" and not case.is_skipped:
             yield f"not compared, skipped on the {side} kernel: {result.verdict.reason}"

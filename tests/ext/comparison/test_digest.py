@@ -77,6 +77,16 @@ def test_a_reason_is_given_once(change: Change) -> None:
     assert rows.count("skipped on the new kernel") == 1
 
 
+def test_what_neither_kernel_ran_is_named_once(judge: Judge) -> None:
+    """Of claims whose variant is missing for both kernels, say."""
+    ran = {"a": [{"netcat.json": b'{"start_ns": 0, "end_ns": 1}'}], "b": [], "c": []}
+    base, new = (judge(CLAIM, ran, kernel) for kernel in ("k1", "k2"))
+    (found,) = compare([base], [new])
+    said = printed(found, replace(found, claim="toy/other"))
+    assert said.count("skipped on both kernels") == 1
+    assert "toy/claim b, c; toy/other b, c" in said
+
+
 def printed(*changes: ClaimChange) -> str:
     console = Console(width=200, record=True, file=io.StringIO())
     console.print(Answer(changes).render())
