@@ -4,6 +4,9 @@
 first network's nodes, links and interfaces at each reported moment, and FOLDER/1/ its captures. The recorder starts no
 process, and it sleeps while packets pass: the kernel copies them to rings, which hold PACKETS packets in all. So
 neither the script's process numbers nor its time depend on the captures.
+
+An interface of a host that has no qdisc gets the rate that a veth reports. Without a rate, a transfer would send any
+number of bytes at one instant, so virtual time would stand still until the transfer is found to spin.
 """
 
 import json
@@ -22,7 +25,7 @@ from typing import Any
 from lab.guest import outputs
 from lab.guest.fabric import device, qdisc
 from lab.guest.fabric.netlink import Netlink, attributes
-from lab.units import Rate
+from lab.units import Rate, Size
 
 MOST_NETWORKS = 20  # that are recorded
 MOST_PACKETS = 1 << 16  # of one interface
@@ -40,6 +43,8 @@ RTM_GETADDR, IFA_ADDRESS, IFA_LOCAL, RT_SCOPE_LINK = 22, 1, 2, 253
 TCA_HTB_PARMS, TCA_HTB_RATE64 = 1, 6
 _TCMSG, _IFADDR, _IFINFO = struct.Struct("=BxxxiIII"), struct.Struct("=BBBBi"), struct.Struct("=BxHiII")
 _RATE_OF_SPEC = 8  # the place of the rate in struct tc_ratespec
+# drivers/net/veth.c, veth_get_link_ksettings: SPEED_10000. programs/tc removes this qdisc by its handle.
+CARD, CARD_HANDLE = qdisc.tbf(Rate(10 * 10**9), Size((1 << 16) - 1), 1000), 0x7FFF0000
 setns: Any = os.setns  # type: ignore[attr-defined]  # the guest's Python is newer
 
 
@@ -79,6 +84,7 @@ class Recorded:
 
     number: int
     moments: list[dict[str, Any]] = field(default_factory=list)
+    ends: set[tuple[str, str]] = field(default_factory=set)  # node and interface of each host's interface seen so far
     rings: dict[tuple[str, str], Ring] = field(default_factory=dict)  # by node and interface
     captures: dict[str, dict[str, Any]] = field(default_factory=dict)  # by file name
 
@@ -86,8 +92,8 @@ class Recorded:
 class Recorder:
     """Answers the reports of a script's processes."""
 
-    def __init__(self, folder: Path, packets: int) -> None:
-        self._folder, self._left = folder, packets
+    def __init__(self, folder: Path, packets: int, is_exact: bool) -> None:
+        self._folder, self._left, self._is_exact = folder, packets, is_exact
         self._networks: dict[tuple[int, int], Recorded] = {}  # by process, and the network's identity there
         self._count = 0
 
@@ -102,6 +108,8 @@ class Recorder:
         network = self._networks[key]
         match report["moment"]:
             case "build":
+                if not self._is_exact:
+                    self._limit(network, report["nodes"])
                 self._capture(network, report["nodes"])
             case "terminate":
                 self._close(network, [each for each in network.rings if each[0] == report["node"]])
@@ -117,6 +125,19 @@ class Recorder:
         for network in self._networks.values():
             self._close(network, list(network.rings))
             self._write(network)
+
+    def _limit(self, network: Recorded, nodes: list[dict[str, Any]]) -> None:
+        """Give each new interface of a host its rate, unless the script has given it a qdisc."""
+        for node in nodes:
+            fresh = {(node["name"], name) for name in node["interfaces"]} - network.ends
+            if node["kind"] != "host" or not node["pid"] or not fresh:
+                continue
+            network.ends |= fresh
+            with suppress(OSError), inside(node["pid"]), Netlink() as netlink:
+                roots = device.qdiscs(netlink)
+                for _, name in sorted(fresh):
+                    if name in roots and roots[name]["kind"] == "noqueue":
+                        device.add_qdisc(netlink, name, CARD, handle=CARD_HANDLE)
 
     def _capture(self, network: Recorded, nodes: list[dict[str, Any]]) -> None:
         """Capture on the interfaces of all nodes that are neither switches nor controllers."""
@@ -220,7 +241,7 @@ def htb_rate(netlink: Netlink, index: int) -> str | None:
 
 def main(place: str, folder: Path, packets: int) -> None:
     """Answer reports until standard input ends, then write the rest."""
-    recorder = Recorder(folder, packets)
+    recorder = Recorder(folder, packets, is_exact="EXACT_SEED" in os.environ)
     folder.mkdir()
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(place)

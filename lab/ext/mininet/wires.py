@@ -17,7 +17,7 @@ from lab.units import Rate
 
 FOLDER = Path(__file__).with_name("exact")
 START = "exact_start.py"
-FILES = (START, "exact_link.py", "exact_mininet.py", "exact_wires.py", "sitecustomize.py")
+FILES = (START, "exact_link.py", "exact_mininet.py", "exact_wires.py", "sitecustomize.py", "tc")
 REPORT = f"{outputs.PROGRAM}/wires.json"
 LONGEST = 60  # characters of a command that a line quotes
 MTU = 1500

@@ -90,6 +90,19 @@ def test_mininets_own_iperf_ends(run: Script) -> None:
     assert rates
 
 
+def test_a_link_without_a_rate_has_the_one_that_ethtool_shows(run: Script) -> None:
+    found = run("fast.py")
+    text = said(found)
+    assert "Speed: 10000Mb/s" in text
+    rates = [float(rate) for rate in re.findall(r"'([\d.]+) Gbits/sec'", text)]
+    assert rates
+    assert all(9 < rate < 10 for rate in rates)
+    assert not found.record.environment["spins"]
+    assert "deleted 0" in text
+    assert "added 0" in text
+    assert 5 <= float(re.findall(r"time=([\d.]+) ms", text)[-1]) < 5.1
+
+
 def test_servers_in_the_background_and_a_watched_command(run: Script, tmp_path: Path) -> None:
     found = run("background.py")
     text = said(found)

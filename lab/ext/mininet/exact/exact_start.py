@@ -9,41 +9,13 @@ import runpy
 import sys
 from pathlib import Path
 
-OWN = Path("/run/bin")  # first in the PATH of the script
 EXACT = Path("/run/exact")  # what `exact_wires` and tc leave here
-# The queue of an exact wire is not in the namespace of its end. `tc` shows it there all the same, as scripts read it.
-TC = r"""#!/bin/sh
-previous=
-device=
-change=
-for word; do
-    case "$previous" in dev) device=$word ;; esac
-    case "$word" in add | change | replace | del | delete | link) change=yes ;; esac
-    previous=$word
-done
-known=/run/exact/$(stat -Lc %i /proc/self/ns/net)/$device
-[ -n "$device" ] && [ -f "$known" ] || exec /usr/sbin/tc "$@"
-if [ -n "$change" ]; then
-    echo "tc $*" >> /run/exact/tc
-    exec /usr/sbin/tc "$@"
-fi
-read -r inner < "$known"
-for word; do
-    shift
-    [ "$word" = "$device" ] && word=$inner
-    set -- "$@" "$word"
-done
-exec ip netns exec wires /usr/sbin/tc "$@"
-"""
 
 
 def main(seed: str, *command: str) -> None:
     """Run the script, and write down its wires."""
     here = Path(__file__).parent
-    for folder in (OWN, EXACT):
-        folder.mkdir()
-    (OWN / "tc").write_text(TC)
-    (OWN / "tc").chmod(0o755)
+    EXACT.mkdir()
     os.environ["PYTHONPATH"] = os.pathsep.join([str(here), os.environ["PYTHONPATH"]])
     os.environ["EXACT_SEED"] = seed
     sys.argv = [str(here / "inside.py"), *command]
