@@ -35,12 +35,18 @@ STARTED_BY = (
     "#!/bin/bash\n# Uses the folder custom\nexec python3 {test} $@\n"  # a test that needs files beside its folder
 )
 REASONS = {  # of scripts that end in an error, by the text that shows it
+    "a guest has no windows": "needs windows",
     "CPU limits have no effect": "needs CPU limits",
     "no OpenFlow reference switch": "needs the OpenFlow reference switch",
-    "a guest has no windows": "needs windows",
     "a guest has no network card": "needs a network card",
     "a guest reaches no other machine": "needs other machines",
 }
+KNOWN = {  # reasons of tests that fail, and that no text shows
+    "examples/test/test_mobility.py": "needs a controller of OpenFlow 1.0",
+    "examples/test/test_nat.py": "needs the Internet",
+    "mininet/test/test_walkthrough.py": "two need the OpenFlow reference switch, and one a controller of OpenFlow 1.0",
+}
+ROW = re.compile(r"\| (\S+\.py) \| (.+) \| (\d+) \|")
 # Arguments of a test, and why: after its first error, the test's other networks fail.
 PARTS = {"mininet/test/test_hifi.py": (("-k", "testLink"), "without two tests that need CPU limits")}
 REPEATED = ("emptynet.py", "multiping.py", "linuxrouter.py", "controllers.py", "popenpoll.py")
@@ -116,7 +122,9 @@ def outcome(name: str, script: Path, place: Path, budget: float) -> Outcome:
 
 
 def explained(found: Outcome, known: Mapping[str, Outcome]) -> Outcome:
-    """Return a failed test's outcome with the reason of the example that it tests, if the example has one."""
+    """Return a failed test's outcome with its reason, which may be that of the example that it tests."""
+    if found.verdict.startswith("failed") and found.name in KNOWN:
+        return replace(found, verdict=f"{found.verdict}: {KNOWN[found.name]}")
     example = known.get(Path(found.name).name.removeprefix("test_"))
     if found.verdict.startswith("failed") and example and "needs" in example.verdict:
         return replace(found, verdict=example.verdict.removeprefix("ended, but "))
@@ -140,20 +148,19 @@ def verdict(found: MininetRun, warned: Sequence[str]) -> str:
     return " ".join(filter(None, (why or "failed:", f"({parts})" if parts and why else parts or ("" if why else last))))
 
 
-def table(place: Path, only: Sequence[str], budget: float, write: bool) -> None:
-    """Run all scripts, or those of these names, and print the table or write it into the page."""
-    known = dict[str, Outcome]()
-    for name, script in scripts(sources(place)).items():
+def table(place: Path, only: Sequence[str], budget: float) -> None:
+    """Run all scripts, or those of these names, and write their lines of the page's table."""
+    before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
+    old, _, after = rest.partition(END)
+    known = {name: Outcome(name, verdict, float(seconds)) for name, verdict, seconds in ROW.findall(old)}
+    wanted = scripts(sources(place))
+    for name, script in wanted.items():
         if not only or name in only:
             known[name] = explained(outcome(name, script, place, budget), known)
             print(known[name].row(), flush=True)
-    if write:
-        before, _, rest = PAGE.read_text(encoding="utf-8").partition(BEGIN)
-        head = f"{BEGIN}\n| script | result | s |\n|---|---|---|\n"
-        PAGE.write_text(
-            before + head + "\n".join(each.row() for each in known.values()) + "\n\n" + END + rest.partition(END)[2],
-            encoding="utf-8",
-        )
+    head = f"{BEGIN}\n| script | result | s |\n|---|---|---|\n"
+    rows = "\n".join(known[name].row() for name in wanted if name in known)
+    PAGE.write_text(f"{before}{head}{rows}\n\n{END}{after}", encoding="utf-8")
 
 
 def burn() -> None:
@@ -225,7 +232,7 @@ def main() -> int:
     if given.what == "clock":
         clock(given.place)
     else:
-        table(given.place, given.names, given.budget, write=not given.names)
+        table(given.place, given.names, given.budget)
     return 0
 
 
