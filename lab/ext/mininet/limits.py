@@ -18,11 +18,17 @@ WINDOWS = "a guest has no windows; print, write plots to files, or use `lab mini
 MACHINES = "a guest cannot reach other machines; run all parts of the script in one network"
 NETWORK = "a guest has no Internet; put the files that the script needs into its folder"
 COUNTED = "iperf3 waits for its last bytes in a loop without system calls, where no time passes; use `iperf -n`, or -t"
+REFERENCE = "the userland has no OpenFlow reference switch; use Open vSwitch, Mininet's default"
+FLOOD = (
+    "if the sender's link has a delay, iperf3 sends over UDP without a limit until its clock moves, then pauses; use "
+    "`iperf -u -b RATE`"
+)
 # What cannot work: names that a script uses, keyword arguments, modules, and commands in its texts
 NAMES = {
     **dict.fromkeys(("makeTerm", "makeTerms", "runX11", "startXterms"), WINDOWS),
     **dict.fromkeys(("MininetCluster", "RemoteHost", "RemoteOVSSwitch", "RemoteLink"), MACHINES),
     **dict.fromkeys(("NOX", "Ryu"), "the userland has no such controller; use `Controller`, or start your own"),
+    "UserSwitch": REFERENCE,
     "IVSSwitch": "the userland has no Indigo switch; use OVSSwitch",
 }
 KEYWORDS = {"cpu": CPU, "cores": CPU, "xterms": WINDOWS}
@@ -31,6 +37,8 @@ MODULES = {"tkinter": WINDOWS, "Tkinter": WINDOWS}
 COMMANDS = (
     (re.compile(r"\b(?:pip3?|apt|apt-get|yum|dnf) install\b|\bgit clone\b"), NETWORK),
     (re.compile(r"\biperf3 (?:[^|;&]* )?(?:-[nk]|--bytes|--blockcount)\b"), COUNTED),
+    (re.compile(r"\biperf3 (?:[^|;&]* )?(?:-u|--udp)\b"), FLOOD),
+    (re.compile(r"\bof(?:datapath|protocol)\b"), REFERENCE),
     (re.compile(r"\btcp_probe\b"), "Linux has had no tcp_probe since 4.16; use `ss --info`"),
     (re.compile(r"^\s*(?:sudo )?(?:xterm|gnome-terminal|wireshark)\b"), WINDOWS),
 )
@@ -39,10 +47,11 @@ OFFERED = "matplotlib, networkx, numpy, pandas, psutil, scapy and termcolor"
 FAILURES = (
     (r"cgroupGet|cgroupSet|chrt|cgexec", CPU),
     (r"[Tt]kinter|xterm|DISPLAY", WINDOWS),
-    (r"\bofdatapath\b", "the userland has no OpenFlow reference switch; use Open vSwitch, Mininet's default"),
+    (r"\bofdatapath\b", REFERENCE),
     (r"interface? .* does not exist|eth\d+ does not exist", "a guest has no network card: all its links are Mininet's"),
     (r"\bgetent\b|No route to host", MACHINES),
 )
+COMPUTED = "..."
 PROMPT = "mininet>"
 LAST_LINES = 20  # of a failed script's output, in which its reason stands
 
@@ -118,7 +127,8 @@ def _name(node: ast.AST) -> str:
 
 def _calls(tree: ast.Module, is_limited: bool) -> Iterator[tuple[int, str, str]]:
     """Yield names, keyword arguments and commands that cannot work, with their lines and what to do instead."""
-    remarks = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}  # including docstrings
+    expressions = (node.value for node in ast.walk(tree) if isinstance(node, ast.Expr))
+    remarks = {id(node) for node in expressions if not isinstance(node, ast.Call)}  # including docstrings
     for node in ast.walk(tree):
         match node:
             case ast.Name() | ast.Attribute() if (name := _name(node)) in NAMES:
@@ -126,10 +136,29 @@ def _calls(tree: ast.Module, is_limited: bool) -> Iterator[tuple[int, str, str]]
             case ast.keyword(arg=str(name)) if name in KEYWORDS and (is_limited or KEYWORDS[name] is not CPU):
                 if ast.unparse(node.value) not in UNLIMITED:
                     yield node.value.lineno, f"{name}=", KEYWORDS[name]
-            case ast.Constant(value=str(text)) if id(node) not in remarks:
+            case ast.Constant() | ast.JoinedStr() | ast.Call() | ast.List() if id(node) not in remarks:
+                text = _text(node)
                 for pattern, instead in COMMANDS:
                     if found := pattern.search(text):
                         yield node.lineno, found[0].strip(), instead
+
+
+def _text(node: ast.AST) -> str:
+    """Return the text of a string, or of the words of a command. Computed parts are shown as "..."."""
+    match node:
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=parts):
+            return "".join(part.value if _is_text(part) else COMPUTED for part in parts)  # type: ignore[attr-defined]
+        case ast.Call(args=parts) | ast.List(elts=parts):
+            return " ".join(
+                _text(part) if isinstance(part, ast.JoinedStr) or _is_text(part) else COMPUTED for part in parts
+            )
+    return COMPUTED
+
+
+def _is_text(node: ast.AST) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 def _imports(tree: ast.AST, own: set[str], has_module: Callable[[str], bool]) -> Iterator[tuple[int, str, str]]:

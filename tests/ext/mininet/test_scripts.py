@@ -103,6 +103,12 @@ def test_a_link_without_a_rate_has_the_one_that_ethtool_shows(run: Script) -> No
     assert 5 <= float(re.findall(r"time=([\d.]+) ms", text)[-1]) < 5.1
 
 
+def test_deleted_flows_are_gone_when_the_next_packet_comes(run: Script) -> None:
+    text = said(run("move.py"))
+    assert re.findall(r"moved \d: ([\d.]+) % lost", text) == ["0.0"] * 3
+    assert re.search(r"h1-eth\d\.7 +\| 7", text)
+
+
 def test_servers_in_the_background_and_a_watched_command(run: Script, tmp_path: Path) -> None:
     found = run("background.py")
     text = said(found)
