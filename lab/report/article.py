@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from html import escape
-from typing import Self
+from typing import Any, Self
 from urllib.parse import urlsplit
 
 from lab.report import html, wording
+from lab.report.answer import ANSWERS, answers
 from lab.report.claim import Claim
 from lab.report.claims import Claims
 from lab.report.dots import dots
@@ -49,6 +50,10 @@ class Article(Claims):
         source = self.claims[0].judged.declared.article
         return source if self.records else replace(source, headline="", answer="")
 
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
+        """Return the answers for the trials' pages as metadata. Everything else has methods of its own."""
+        return {}, {ANSWERS: answers(self)} if all(claim.in_report for claim in self) else {}
+
     def _repr_html_(self) -> str:
         """Return the top of the page: the headline, the answer, the counts and the dot plot."""
         source = self.source
@@ -59,8 +64,13 @@ class Article(Claims):
                 *([f'<p class="answer">{html.prose(source.answer)}</p>'] if source.answer else []),
                 _cards(self),
                 dots(self).text,
+                html.legend() if self.records else "",
             ]
         )
+
+    def table(self) -> html.Html:
+        """Return the figures, verdict, reason and evidence of each claim. A page has them in its sections instead."""
+        return html.Summary(super().table().text)
 
     def test_bed(self) -> html.Html:
         """Return the settings that the trials share. Each claim shows how its own settings differ."""

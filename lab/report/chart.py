@@ -14,6 +14,7 @@ from typing import Literal
 _WIDTH, _LEFT, _RIGHT = 640, 76, 10  # pixels: the drawing, and the margins beside the panels
 _HEIGHT, _GAP, _FOOT = 150, 34, 44  # a panel, the room above it for its name, and the room below the last one
 _SIZE = 16.5  # of the text: 9 pixels on a phone, which shrinks the drawing to its width
+_ACROSS = _WIDTH - _LEFT - _RIGHT
 _LETTER, _SPACE = 10, 12  # pixels: about the width of a letter in a wide font, and the space between two names
 _TICKS = 4  # about this many on each axis
 _STEPS = (1, 2, 2.5, 5, 10)
@@ -40,6 +41,12 @@ class Panel:
     height: int = _HEIGHT
     from_zero: bool = True
 
+    @property
+    def unit(self) -> str:
+        """Return the unit of the panel's values, from its title: 'goodput, bit/s' has bit/s."""
+        _, comma, unit = self.title.partition(";")[0].rpartition(", ")
+        return unit if comma else {"bytes": "B"}.get(unit, "")
+
 
 def chart(panels: Sequence[Panel], x_label: str, alt: str, span: tuple[float, float]) -> str:
     """Return the panels, one above the other, over the same `span` of the horizontal axis."""
@@ -49,12 +56,12 @@ def chart(panels: Sequence[Panel], x_label: str, alt: str, span: tuple[float, fl
         top += _GAP
         parts.append(_panel(panel, top, low, high))
         top += panel.height
-    for tick in _ticks(low, high):
-        x = _x(tick, low, high)
-        parts.append(_text(x, top + 18, f"{tick:g}", "middle"))
+    ticks = "".join(_text(_x(tick, low, high), top + 18, f"{tick:g}", "middle") for tick in _ticks(low, high))
+    parts.append(f'<g class="times">{ticks}</g>')
     parts.append(_text(_LEFT + (_WIDTH - _LEFT - _RIGHT) / 2, top + 37, x_label, "middle"))
     return (
         f'<svg class="chart" role="img" aria-label="{escape(alt)}" viewBox="0 0 {_WIDTH} {top + _FOOT:g}" '
+        f'data-low="{low:.9g}" data-high="{high:.9g}" '
         f'font-size="{_SIZE}" fill="{_INK}">{"".join(parts)}</svg>'
     )
 
@@ -75,19 +82,32 @@ def _panel(panel: Panel, top: float, low: float, high: float) -> str:
         + _text(_LEFT - 6, y(tick) + 5, short(tick), "end")
         for tick in _ticks(least, most)
     ]
-    names = "".join(f'<tspan fill="{line.colour}" dx="{_SPACE}">{escape(line.name)}</tspan>' for line in panel.lines)
+    lines = [line for line in panel.lines if len(panel.lines) > 1 or not panel.title.startswith(line.name)]
+    names = "".join(f'<tspan fill="{line.colour}" dx="{_SPACE}">{escape(line.name)}</tspan>' for line in lines)
     parts.append(f'<text x="{_start(panel):g}" y="{top - 10:g}">{escape(panel.title)}{names}</text>')
-    for line in panel.lines:
-        bars = "".join(f"M{_x(at, low, high):.1f} {y(start):.1f}V{y(end):.1f}" for at, start, end in line.bars)
-        if bars:
-            parts.append(f'<path d="{bars}" stroke="{line.colour}" stroke-width="1.6" fill="none"/>')
-        if line.points and line.shape == "steps":
-            parts.append(
-                f'<path d="{_steps(line.points, low, high, y)}" stroke="{line.colour}" stroke-width="1.6" fill="none"/>'
-            )
-        elif line.points:
-            dots = "".join(f"M{_x(at, low, high):.1f} {y(value):.1f}h0" for at, value in line.points)
-            parts.append(f'<path d="{dots}" stroke="{line.colour}" stroke-width="4" stroke-linecap="round"/>')
+    # A picture within the picture: the page's script changes its view box to show a part of the time.
+    parts.append(
+        f'<svg class="plot" x="{_LEFT}" y="{top:g}" width="{_ACROSS}" height="{panel.height}" '
+        f'viewBox="{_LEFT} {top:g} {_ACROSS} {panel.height}" preserveAspectRatio="none" '
+        f'data-least="{least:.9g}" data-most="{most:.9g}" data-unit="{escape(panel.unit)}">'
+    )
+    parts += [_line(line, low, high, y) for line in panel.lines]
+    parts.append("</svg>")
+    return "".join(parts)
+
+
+def _line(line: Line, low: float, high: float, y: Callable[[float], float]) -> str:
+    """Return a line's path or paths, with its name for the page's script."""
+    style = f'stroke="{line.colour}" fill="none" vector-effect="non-scaling-stroke"'
+    parts = []
+    if bars := "".join(f"M{_x(at, low, high):.1f} {y(start):.1f}V{y(end):.1f}" for at, start, end in line.bars):
+        parts.append(f'<path d="{bars}" {style} stroke-width="1.6"/>')
+    named = f'data-name="{escape(line.name)}"'
+    if line.points and line.shape == "steps":
+        parts.append(f'<path {named} d="{_steps(line.points, low, high, y)}" {style} stroke-width="1.6"/>')
+    elif line.points:
+        dots = "".join(f"M{_x(at, low, high):.1f} {y(value):.1f}h0" for at, value in line.points)
+        parts.append(f'<path {named} d="{dots}" {style} stroke-width="4" stroke-linecap="round"/>')
     return "".join(parts)
 
 

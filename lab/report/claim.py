@@ -10,7 +10,7 @@ from itertools import groupby
 from typing import Any
 
 from lab.errors import InputError
-from lab.report import evidence, html, text, wording
+from lab.report import evidence, html, page, text, wording
 from lab.report.diagram import diagram
 from lab.report.html import Html
 from lab.report.settings import describe, traffic
@@ -33,7 +33,7 @@ _CAPITALS = (
     "MSS",
     "RTT",
 )  # words of a metric's name with capital letters
-_MANY = 6  # a table with more rows is folded
+_MANY = 6  # the most cases whose packets are linked above the table
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,20 +148,37 @@ class Claim(TestedClaim):
         return text.plain(text.block(self.judged.result))
 
     def _repr_html_(self) -> str:
-        """Return the head of the claim's section: heading, verdict, results and facts."""
-        declared = self.judged.declared
+        """Return the claim's section: heading, verdict, evidence, and details that are folded.
+
+        In a report, cells of the notebook hold the figures and the explanation. Elsewhere, the section has them, too.
+        """
+        if self.in_report:
+            return html.section(**self._parts())
+        said = self.because().text if self.grade else ""
+        return page.embedded(html.section(**{**self._parts(), "why": ""}, shown=self.plot().text, more=said))
+
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
+        """Return the section's parts as metadata: a page puts the figures of other cells between them."""
+        return {}, {html.SECTION: self._parts()} if self.in_report else {}
+
+    def _parts(self) -> dict[str, str]:
+        """Return the parts of the section, by their names in `html.section`."""
         facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in self._facts())
-        return "\n".join(
-            [
-                f'<section class="claim">{html.heading(self.name, html.prose(declared.claim), self.short)}',
-                f"<p>{html.badge(self.verdict.kind)} {self.reason}</p>",
-                f"<p>{self.why}</p>" if self.why != self.reason else "",
-                self.kernels.text if self.kernels else "",
-                self._results(),
-                html.folded("How it was tested", f"<dl>{facts}</dl>"),
-                "</section>",
-            ]
-        )
+        heading = html.heading(self.name, html.prose(self.judged.declared.claim), self.short)
+        verdict = f"<p>{html.badge(self.verdict.kind)} {self.reason}</p>"
+        why = f"<p>{self.why}</p>" if self.why != self.reason else ""
+        packets = "\n".join(filter(None, (self.kernels.text if self.kernels else "", self._evidence())))
+        details = [
+            html.folded(f"Claimed, predicted, measured: {len(self.tested)} in a table", self._results()),
+            html.folded("How it was tested", f"<dl>{facts}</dl>"),
+        ]
+        return {
+            "heading": heading,
+            "verdict": verdict,
+            "why": why,
+            "evidence": packets,
+            "details": "\n".join(details),
+        }
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         declared, case = self.judged.declared, self.judged.cases[0]
@@ -287,13 +304,10 @@ class Claim(TestedClaim):
                     else wording.DASH,
                 ]
             )
-        shown = html.table(head, rows, "results")
-        if len(rows) > _MANY:
-            return self._evidence() + html.folded(f"All {len(rows)} results", shown)
-        return shown if any(each.capture for each in self.tested) else self._evidence() + shown
+        return html.table(head, rows, "results")
 
     def _evidence(self) -> str:
-        """Return links to the captures and trials of the deciding cases, because a folded table would hide the links.
+        """Return links to the captures and trials of the deciding cases, so that no reader has to unfold the table.
 
         If no deciding case has a capture, links to witnesses with a capture follow. If there is no capture, a remark
         follows.
@@ -304,12 +318,12 @@ class Claim(TestedClaim):
         said = [f"{html.prose(each.label)}: {' · '.join(evidence.links(self, each))}" for each in cases if each.record]
         if not said:
             return ""
-        without = "" if any(each.capture for each in self.tested) else f"{evidence.NO_CAPTURE} "
+        without = "Packets:" if any(each.capture for each in self.tested) else evidence.NO_CAPTURE
         known = "".join(
             f'<p class="about">The prediction of {html.code(arm)} is known to miss: {html.prose(because)}.</p>'
             for arm, because in self.judged.known_misses.items()
         )
-        return f'<p class="about">{without}{"; ".join(said)}</p>{known}'
+        return f'<p class="about">{without} {"; ".join(said)}</p>{known}'
 
     def because(self) -> Html:
         """Return the explanation: each witness's settings and figure, the figure's meaning, and the grade."""

@@ -17,7 +17,7 @@ _AROUND = 13  # the room between the labels of two links, one below the other
 _BOW = 84  # the distance, in the middle, of links between the same two nodes
 # The style is in the picture, not in the page's style sheet, so that Jupyter shows it too.
 _STYLE = 'font-family="sans-serif" font-size="12" text-anchor="middle" fill="#1a1a1a" style="{widths}"'
-_LEAST, _MOST = 0.78, 1.13  # shares of its width at which a picture is shown: letters of 9.4 to 13.6 px
+_LEAST, _MOST = 0.75, 1.13  # shares of its width at which a picture is shown: letters of 9 to 13.6 px
 _LINE = 'fill="#fff" stroke="#1a1a1a" stroke-width="1.4"'
 
 

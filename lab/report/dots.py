@@ -5,7 +5,6 @@ The plot consists of the page's own text and boxes, so it fits every width, work
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -24,6 +23,10 @@ _WITHOUT_FIGURE: tuple[Kind, ...] = (
     "invalid",
     "skipped",
 )  # verdicts without a figure
+_HEADS = "".join(
+    f"<span>{head}</span>" for head in ("Claim", "Claimed", "Measured ÷ claimed (1×: as claimed)", "Measured")
+)
+_MOST_SEEDS = 60  # points of a row that can be told apart
 _MIDDLE, _HALF = 50.0, 44.0  # per cent of the row: the place of "as claimed", and the reach of the axis from there
 
 
@@ -54,18 +57,26 @@ def dots(claims: Iterable[Claim]) -> Html:
     found = [ratio for row in rows for ratio in row.ratios()]  # a bound may be far away, and need not be visible
     limit = _limit(found or [ratio for row in rows for ratio in row.ratios(bounds=True)])
     ticks = "".join(
-        f'<span class="{"middle" if ratio == 1 else "tick"}" style="left:{_place(ratio, limit):.4g}%">{text}</span>'
-        for ratio, text in _ticks(limit).items()
+        f'<span class="{kind}" style="left:{_place(ratio, limit):.4g}%">{text}</span>'
+        for ratio, (kind, text) in _ticks(limit).items()
     )
     keys = ['<span class="dot"></span> measured']
     if any(row.witnesses for row in rows):
         keys.append('<span class="dot witness"></span> with what explains it')
     if any(_ratio(row.decides) == 0 for row in rows):
         keys.append('<span class="dot zero"></span> 0 measured')
+    if any("beyond" in _shape(ratio, limit) for row in rows for bound in (True, False) for ratio in row.ratios(bound)):
+        keys.append('<span class="dot beyond"></span> beyond the scale')
+    if any(_seeds(row.decides, limit) for row in rows):
+        keys.append('<span class="seed"></span> a trial (n: how many)')
     if any(_interval(row.decides, limit) for row in rows):
-        keys.append('<span class="interval"></span> its interval')
-    keys.append('<span class="band"></span> agrees with the claim')
+        keys.append('<span class="interval"></span> interval of the mean or median')
+    if any(row.decides.result.implied for row in rows):
+        keys.append("<em>(implied)</em> follows from the article's words")
+    if any(_band(row.decides, limit) for row in rows):
+        keys.append('<span class="band"></span> agrees with the claim')
     return Html(
+        f'<div class="axis heads" aria-hidden="true">{_HEADS}</div>',
         '<ol class="dots" aria-label="Measured over claimed, claim by claim">',
         *(
             _drawn(drawn[claim.name], limit) if claim.name in drawn else _told(claim)
@@ -129,11 +140,12 @@ def _limit(ratios: Iterable[float]) -> float:
     return next((limit for limit in _LIMITS if furthest <= limit), _LIMITS[-1])
 
 
-def _ticks(limit: float) -> dict[float, str]:
+def _ticks(limit: float) -> dict[float, tuple[str, str]]:
+    """Return the axis's ratios in order, each with its CSS class and its text. A narrow screen has no inner ticks."""
     inner = [each for each in _LIMITS if 1.15 * log(each) < log(limit) and log(each) > 0.3 * log(limit)][-1:]
-    found = {1.0: "as claimed"}
-    for each in (*inner, limit):
-        found |= {each: f"{each:g}×", 1 / each: f"{1 / each:.2g}×"}
+    found = {1.0: ("middle", "1×")}
+    for kind, each in [*(("tick", each) for each in inner), ("end", limit)]:
+        found |= {each: (kind, f"{each:g}×"), 1 / each: (kind, f"{1 / each:.2g}×")}
     return dict(sorted(found.items()))
 
 
@@ -146,14 +158,16 @@ def _place(ratio: float, limit: float) -> float:
 def _drawn(row: _Row, limit: float) -> str:
     decides, figure = row.decides, wording.figure(row.decides.result.measured)
     ratio, interval = _ratio(decides), _interval(decides, limit)
-    marks = [f'<span class="{shape}" style="left:{at:.4g}%"></span>' for shape, at in _marks(row.witnesses, limit)]
+    marks = [_seeds(decides, limit)]
+    marks += [f'<span class="{shape}" style="left:{at:.4g}%"></span>' for shape, at in _marks(row.witnesses, limit)]
     if ratio is not None:
         marks.append(f'<span class="{_shape(ratio, limit)}" style="left:{_place(ratio, limit):.4g}%"></span>')
     return (
         f"<li>{_label(row.claim, _of(row))} "
         f'<span class="said">{html.sign(row.claim.verdict.kind)} {html.claimed(decides.result)}</span> '
         f'<span class="track" aria-hidden="true">{_band(decides, limit)}{interval}{"".join(marks)}</span> '
-        f'<span class="got"><strong>{figure}</strong>{_beside(decides, ratio)}</span>{_untold(row)}</li>'
+        f'<span class="got"><strong>{figure}</strong>{_beside(decides, ratio)}{_about(decides)}</span>'
+        f"{_untold(row)}</li>"
     )
 
 
@@ -179,17 +193,14 @@ def _label(claim: Claim, of: str = "") -> str:
 
 
 def _of(row: _Row) -> str:
-    """Return the part or the quantity of a figure, if the claim's name and the unit do not show it.
+    """Return the part of the sentence that the figure is about, if it is needed to read the row.
 
     If this part holds, but another part keeps the claim from being reproduced, the text also names the other part.
     """
     result, kind = row.decides.result, row.claim.verdict.kind
     part = result.claimed.part if result.claimed else ""
     bare = result.measured is not None and result.measured.unit == "1"
-    if not part:
-        named = _quantity(row.decides) if bare else ""
-        return "" if row.claim.short.endswith(re.sub(r"<[^>]*>", "", named)) else named  # "no drops" needs no "drops"
-    if not bare and kind not in ("partly", "inconclusive"):
+    if not part or (not bare and kind not in ("partly", "inconclusive")):
         return ""
     said = [html.prose(part)]
     if kind == "partly" and result.verdict and result.verdict.kind == "reproduced":
@@ -199,10 +210,23 @@ def _of(row: _Row) -> str:
     return "; ".join(said)
 
 
-def _quantity(each: TestedCase) -> str:
-    """Return the measured quantity and, for a ratio, its arms."""
-    over = f", {html.prose(each.case.title)}" if each.case.relative_to else ""
-    return quantity(each.case.metric) + over
+def _about(each: TestedCase) -> str:
+    """Return what a figure without a unit counts, with the arms of a ratio, and the number of trials of a mean."""
+    said = []
+    if each.result.measured is not None and each.result.measured.unit == "1":
+        said.append(quantity(each.case.metric) + (f", {html.prose(each.case.title)}" if each.case.relative_to else ""))
+    if len(each.result.sample.figures) > 1:
+        said.append(f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{len(each.result.sample.figures)}")
+    return f' <span class="about">{", ".join(said)}</span>' if said else ""
+
+
+def _seeds(each: TestedCase, limit: float) -> str:
+    """Return a small point for the figure of each trial, if there are several."""
+    claimed, numbers = each.claimed, each.result.sample.numbers
+    if claimed is None or claimed.number <= 0 or not 1 < len(numbers) <= _MOST_SEEDS:
+        return ""
+    places = dict.fromkeys(f"{_place(number / claimed.number, limit):.3g}" for number in numbers)
+    return "".join(f'<span class="seed" style="left:{place}%"></span>' for place in places)
 
 
 def _beside(each: TestedCase, ratio: float | None) -> str:
@@ -248,7 +272,5 @@ def _interval(each: TestedCase, limit: float) -> str:
 
 
 def _times(ratio: float) -> str:
-    """Return a ratio in a natural form: a factor like 2.2×, or a change like −14 %."""
-    if ratio >= 1.5 or ratio <= 0.5:
-        return f"{ratio:.2g}×"
-    return f"{100 * (ratio - 1):+.2g} %".replace("-", "−")
+    """Return a ratio as a factor, as on the axis: 2.2×, 0.86×, 1.003×."""
+    return f"{ratio:.2g}×" if abs(ratio - 1) >= 0.095 else f"{ratio:.3f}×"

@@ -19,6 +19,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from lab.errors import InputError, LabError
+from lab.report import values
 from lab.report.html import Html, badge, folded, prose
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 from lab.report.wording import ranges, typeset
@@ -26,9 +27,9 @@ from lab.spec.case import CaseKey
 
 _P = ParamSpec("_P")
 
-# Okabe and Ito's hues, distinct for all kinds of colour vision, darkened so that text in them is readable on white.
-ARMS = ("#0072b2", "#a84a00", "#00734f", "#8a5c00", "#3d2b8c")
-REPORTED = "#a6467a"
+# Hues distinct for all kinds of colour vision, and dark enough for text on white: tests/report/test_palette.py.
+ARMS = ("#2060d7", "#c84800", "#0a5b4a", "#5a3a00", "#4f1f8f")
+REPORTED = "#97677b"
 PREDICTED = INK = "#1a1a1a"
 MUTED = "#5d5d5d"
 PAPER = "#fefefe"  # the background of a label that covers a line
@@ -94,8 +95,18 @@ class Picture(Html):
     A notebook receives the figure as HTML, and as PNG with the figure's name in the metadata.
     """
 
-    def __init__(self, name: str, svg: bytes, png: bytes, alt: str, caption: str, foreign: bool = False) -> None:
-        """Create the figure from its two forms.
+    def __init__(
+        self,
+        name: str,
+        svg: bytes,
+        png: bytes,
+        alt: str,
+        caption: str,
+        foreign: bool = False,
+        csv: str = "",
+        values: str = "",
+    ) -> None:
+        """Create the figure from its two forms, with its data as CSV, and as `values` for the page's script.
 
         A `foreign` figure, which another program drew, keeps its own colours.
         """
@@ -104,8 +115,10 @@ class Picture(Html):
         self.png = png
         self.alt = alt
         self.caption = caption
+        self.csv = csv
         shown = _framed(svg, alt) if foreign else _inlined(svg, name, alt)
-        super().__init__(f'<figure id="{escape(name)}">{shown}', f"<figcaption>{caption}</figcaption></figure>")
+        data = f" data-values='{escape(values)}'" if values else ""
+        super().__init__(f'<figure id="{escape(name)}"{data}>{shown}', f"<figcaption>{caption}</figcaption></figure>")
 
     def save(self, path: Path | str) -> None:
         """Write the figure as PNG or SVG, depending on the name's suffix. Raises InputError for any other suffix."""
@@ -116,7 +129,7 @@ class Picture(Html):
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
         png = base64.b64encode(self.png).decode()
-        return {"text/html": self.text, "image/png": png}, {"figure": self.name}
+        return {"text/html": self.text, "image/png": png}, {"figure": self.name, "csv": self.csv}
 
 
 class LivePicture(Picture):
@@ -205,8 +218,20 @@ def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:
         places[index] = min(places[index], ceiling - halves[index])
         ceiling = places[index] - halves[index]
     for place, text, label in zip(places, texts, ordered, strict=True):
+        end = (label.y - low) / (high - low)
+        moved = abs(place - end) > room / 2
         target.annotate(
-            text, (1.01, place), xycoords="axes fraction", va="center", color=label.colour, annotation_clip=False
+            text,
+            (1.0, end),
+            (1.04 if moved else 1.01, place),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            va="center",
+            color=label.colour,
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": label.colour, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 0}
+            if moved
+            else None,
         )
 
 
@@ -228,10 +253,12 @@ def picture(
     svg, png = io.BytesIO(), io.BytesIO()
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
     figure.savefig(png, format="png", dpi=160, facecolor="white", metadata={"Software": None})
-    copy = f' <a href="figures/{name}.png">PNG</a>' if claim.in_report else ""
+    csv, seen = ("", "") if foreign else (values.as_csv(figure), values.as_json(figure))
+    copies = ["png", *(["csv"] if csv else [])] if claim.in_report else []
+    copy = "".join(f' <a href="figures/{name}.{kind}">{kind.upper()}</a>' for kind in copies)
     traced = f'{caption} <div class="trace">{_trace(claim, shown)}{copy}</div>'
     kind_of_picture = Picture if claim.in_report else LivePicture
-    return kind_of_picture(name, svg.getvalue(), png.getvalue(), typeset(alt), traced, foreign)
+    return kind_of_picture(name, svg.getvalue(), png.getvalue(), typeset(alt), traced, foreign, csv, seen)
 
 
 def _trace(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:

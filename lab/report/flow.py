@@ -18,9 +18,9 @@ from lab.report.chart import Line, Panel, chart
 _SEGMENTS, _AROUND = 400, (60, 140)  # segments in a time-sequence graph: from the start, or around a retransmission
 _ROOM = 2.5  # times the most in flight: a larger receive window is outside the picture
 _SILENT = 0.8  # share of the longest silence nearby: a longer silence separates two bursts
-_POINTS = 500  # the most points of a line: a drawing has fewer pixels
-_BLUE, _ORANGE, _GREEN, _PURPLE, _INK = (
-    *("var(--arm-1, #0072b2)", "var(--arm-2, #a84a00)", "var(--arm-3, #00734f)", "var(--said, #a6467a)"),
+_POINTS = 1000  # the most points of a line: twice as many as a drawing has pixels
+BLUE, ORANGE, GREEN, _PURPLE, _INK = (
+    *("var(--arm-1, #2060d7)", "var(--arm-2, #c84800)", "var(--arm-3, #0a5b4a)", "var(--said, #97677b)"),
     "var(--ink, #1a1a1a)",
 )
 SINCE = "s since the first data segment"
@@ -68,11 +68,11 @@ class DrawnFlow:
             for left, right in sacks.get(row, ())
         ]
         lines = [
-            Line("segments", _BLUE, bars=bars(shown[~ahead.retransmitted[shown]])),
-            Line("retransmitted", _ORANGE, bars=bars(shown[ahead.retransmitted[shown]])),
+            Line("segments", BLUE, bars=bars(shown[~ahead.retransmitted[shown]])),
+            Line("retransmitted", ORANGE, bars=bars(shown[ahead.retransmitted[shown]])),
             Line("SACK", _PURPLE, bars=blocks),
             Line("acknowledged", _INK, points=_thinned(at, acked)),
-            Line("receive window", _GREEN, points=_thinned(at[offered < top], offered[offered < top])),
+            Line("receive window", GREEN, points=_thinned(at[offered < top], offered[offered < top])),
         ]
         having = tuple(line for line in lines if line.points or line.bars)
         title = Panel("bytes", having, height=330, from_zero=first == 0)
@@ -90,17 +90,13 @@ class DrawnFlow:
         """Return a description of the panels."""
         return f"Goodput, windows and round-trip time over {self.seconds:.3g} s"
 
-    def bounds(self) -> str:
-        """Return a drawing of the panels."""
-        return chart(self.panels(), SINCE, self.said, (0.0, self.seconds))
-
     def panels(self) -> list[Panel]:
         """Return panels of the goodput, the windows that limit the flow, and the round-trip time."""
-        panels = [Panel("goodput, bit/s", (Line("", _BLUE, points=self._goodput()),)), self._bytes()]
+        panels = [Panel("goodput, bit/s", (Line("goodput", BLUE, points=self._goodput()),)), self._bytes()]
         if trips := self._round_trips():
             least = min(trip for _, trip in trips)
             title = f"round trip, ms; at least {least:.4g}; the rest is queueing"
-            panels.append(Panel(title, (Line("", _BLUE, points=trips, shape="dots"),)))
+            panels.append(Panel(title, (Line("round trip", BLUE, points=trips, shape="dots"),)))
         return [panel for panel in panels if panel.lines]
 
     def _goodput(self) -> _Points:
@@ -116,14 +112,14 @@ class DrawnFlow:
         start, ahead, back = self.connection.start_ns, self.connection.forward, self.connection.back
         lines = []
         if self.at_sender:
-            lines.append(Line("in flight", _BLUE, points=_series(ahead.time_ns - start, self.connection.inflight)))
+            lines.append(Line("in flight", BLUE, points=series(ahead.time_ns - start, self.connection.inflight)))
         if self.samples is not None and len(self.samples):
             sent = self.samples["snd_cwnd"].astype(np.int64) * self.samples["snd_mss"]
-            lines.append(Line("cwnd", _ORANGE, points=_series(self.samples.time_ns - start, sent)))
+            lines.append(Line("cwnd", ORANGE, points=series(self.samples.time_ns - start, sent)))
         top = _ROOM * max((value for line in lines for _, value in line.points), default=float("inf"))
         offered = back.ack >= 0
-        windows = _series((back.time_ns - start)[offered], back.window[offered])
-        lines.append(Line("rwnd", _GREEN, points=[point for point in windows if point[1] <= top]))
+        windows = series((back.time_ns - start)[offered], back.window[offered])
+        lines.append(Line("rwnd", GREEN, points=[point for point in windows if point[1] <= top]))
         return Panel("bytes", tuple(line for line in lines if line.points))
 
     def _round_trips(self) -> _Points:
@@ -166,7 +162,7 @@ def whole_bursts(times: Any, total: Any, least: float) -> _Points:
     return points
 
 
-def _series(time_ns: Any, values: Any) -> _Points:
+def series(time_ns: Any, values: Any) -> _Points:
     """Return (s, value) since the first data segment, thinned for a drawing."""
     since = time_ns >= 0
     return _thinned(time_ns[since] / 1e9, values[since])

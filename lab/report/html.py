@@ -12,9 +12,13 @@ from pathlib import Path
 
 from lab.errors import InputError
 from lab.report import wording
+from lab.report.labels import LABELS
 from lab.report.wording import DASH, counted, figure, foreseen, interval, quoted, typeset
 from lab.spec.prediction import Prediction
 from lab.verdict import Kind, Result
+
+SECTION = "section"  # in an output's metadata: the parts of a claim's section, as `section` takes them
+REPEATS = "repeats"  # in an output's metadata: a page shows the same in its sections
 
 _COMMITS = "https://git.kernel.org/torvalds/c/"
 # Finds, in escaped text, `code` and the space between a figure and its unit, or between a bound's sign and its figure.
@@ -55,10 +59,28 @@ class Html:
         return unescape(re.sub(r"<[^>]*>|\s+", " ", self.text)).strip()[:80]
 
 
+class Summary(Html):
+    """Holds a table that sums up what a page shows in its sections, so that only a notebook shows it."""
+
+    def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, bool]]:
+        return {"text/html": self.text, "text/plain": repr(self)}, {REPEATS: True}
+
+
 def badge(kind: Kind) -> str:
     """Return a verdict as a colour, a sign and a word."""
     words = f"{_SIGNS[kind]}\N{NO-BREAK SPACE}{kind}"  # so that the sign is never alone in a line
-    return f'<span class="verdict {kind.replace(" ", "-")}">{words}</span>'
+    return f'<span class="verdict {kind.replace(" ", "-")}"{_tooltip(kind)}>{words}</span>'
+
+
+def _tooltip(label: str) -> str:
+    """Return the attribute that explains a label, or "" for a word that is no label."""
+    return f' title="{escape(LABELS[label.lower()])}"' if label.lower() in LABELS else ""
+
+
+def legend() -> str:
+    """Return the list of all labels, folded."""
+    said = "".join(f"<dt>{label}</dt><dd>{escape(meaning)}</dd>" for label, meaning in LABELS.items())
+    return folded("What the labels mean", f"<dl>{said}</dl>")
 
 
 def sign(kind: Kind) -> str:
@@ -74,6 +96,24 @@ def heading(anchor: str, text: str, short: str = "") -> str:
     return f'<h2 id="{escape(anchor)}" data-short="{name}">{text}\N{NO-BREAK SPACE}{here}</h2>'
 
 
+def section(
+    heading: str, verdict: str, why: str, evidence: str, details: str, shown: str = "", more: str = "", below: str = ""
+) -> str:
+    """Return a claim's section.
+
+    If there is room, the figures `shown` stand beside the verdict and `more` words. What is `below` has the whole
+    width, and the details come last.
+    """
+    figures = f'<div class="shown">\n{shown}\n</div>' if shown else ""
+    words = f'<div class="more">\n{more}\n</div>' if more else ""
+    head = "\n".join(filter(None, (verdict, why, evidence)))
+    kind = "pair" if shown else "pair alone"
+    return (
+        f'<section class="claim">{heading}\n<div class="{kind}">\n<div class="head">\n{head}\n</div>{figures}{words}'
+        f'</div>{below}\n<div class="details">\n{details}\n</div></section>'
+    )
+
+
 def scrolled(inner: str, name: str) -> str:
     """Return content that scrolls sideways on a narrow screen, including with the keyboard."""
     return f'<div class="scroll" role="region" aria-label="{escape(name)}" tabindex="0">{inner}</div>'
@@ -81,14 +121,18 @@ def scrolled(inner: str, name: str) -> str:
 
 def graded(grade: str, terms: str = "") -> str:
     """Return the grade of an explanation: demonstrated, consistent, refutes or open, with its fits and assumptions."""
-    return f'<span class="verdict explains">{escape(grade)}</span>' + (f" ({prose(terms)})" if terms else "")
+    return f'<span class="verdict explains"{_tooltip(grade)}>{escape(grade)}</span>' + (
+        f" ({prose(terms)})" if terms else ""
+    )
 
 
 def witness(result: Result) -> str:
     """Return a witness's grade and whether its figure supports the explanation."""
     assert result.explains
     fails = {None: "", True: "", False: ", not borne out"}[result.bears_out]
-    return f'<span class="verdict explains">explains: {result.explains.grade}{fails}</span>'
+    grade = result.explains.grade
+    said = grade if grade == "refutes" else f"explains: {grade}"
+    return f'<span class="verdict explains"{_tooltip(grade)}>{said}{fails}</span>'
 
 
 def code(text: str) -> str:
@@ -221,7 +265,7 @@ def cells(head: Sequence[str], row: Sequence[str]) -> str:
 
 def rowed(head: Sequence[str], rows: Iterable[str], kind: str = "") -> str:
     """Return a table with rows that are already HTML."""
-    top = "".join(f'<th role="columnheader" scope="col">{escape(name)}</th>' for name in head)
+    top = "".join(f'<th role="columnheader" scope="col"{_tooltip(name)}>{escape(name)}</th>' for name in head)
     body = "\n".join(rows)
     return (
         f'<table role="table" class="{f"cards {kind}".strip()}"><thead role="rowgroup"><tr{_ROW}>{top}</tr></thead>\n'
@@ -230,5 +274,5 @@ def rowed(head: Sequence[str], rows: Iterable[str], kind: str = "") -> str:
 
 
 def folded(summary: str, inner: str) -> str:
-    """Return `inner`, hidden until a click unfolds it."""
+    """Return `inner`, hidden until a click unfolds it, or until a link to a part of it is followed."""
     return f"<details><summary>{escape(summary)}</summary>\n{inner}\n</details>"

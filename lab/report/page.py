@@ -8,6 +8,8 @@ from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
+from lab.report.arrange import arranged
+
 SOURCE = "The notebook that makes this page"  # in the footer of each page of a report, which identifies such pages
 
 _HERE = Path(__file__).parent
@@ -32,19 +34,21 @@ def render(
     resources = {
         "title": title,
         "style": style(),
-        "script": (_HERE / "template" / "page.js").read_text(encoding="utf-8"),
+        "script": script(),
     }
-    body, _ = exporter.from_notebook_node(notebook, resources)
+    body, _ = exporter.from_notebook_node(arranged(notebook), resources)
     body = str(body).replace("</main>\n", f"{sections}</main>\n", 1)
     head = _ways(name, title, around or {}, index) + _contents(body, around or {})
     foot = f"<footer>{_ways(name, title, around, index, 'Other pages')}{_code(name)}</footer>" if around else ""
     return body.replace("<body>\n", f"<body>\n<header>{head}</header>", 1).replace("</main>\n", f"</main>\n{foot}", 1)
 
 
-def document(title: str, ways: str, body: str, sheet: str) -> str:
-    """Return a page without a notebook. `ways` holds links to other pages, and `sheet` is the address of the style
-    sheet.
+def document(title: str, ways: str, body: str, sheet: str, script: str = "") -> str:
+    """Return a page without a notebook.
+
+    `ways` holds links to other pages, `sheet` is the address of the style sheet, and `script` that of the script.
     """
+    end = f'<script src="{escape(script)}"></script>' if script else ""
     return "\n".join(
         [
             "<!DOCTYPE html>",
@@ -54,7 +58,7 @@ def document(title: str, ways: str, body: str, sheet: str) -> str:
             f'<header><nav aria-label="Pages" class="ways">{ways}</nav></header>',
             f'<main id="top"><h1>{escape(title)}</h1>',
             body,
-            "</main></body></html>",
+            f"</main>{end}</body></html>",
         ]
     )
 
@@ -62,6 +66,18 @@ def document(title: str, ways: str, body: str, sheet: str) -> str:
 def style() -> str:
     """Return the style sheet of all pages."""
     return (_HERE / "template" / "page.css").read_text(encoding="utf-8")
+
+
+def embedded(body: str) -> str:
+    """Return a part of a page as Jupyter shows it, with the style sheet for this part alone."""
+    sheet = style().replace(":root", ":scope").replace("body {", ":scope {").replace("main {", ":scope {")
+    scoped = f"@scope (.replab) {{\n{sheet}:scope {{ padding: 0 1rem; }}\n}}"
+    return f'<div class="replab"><style>\n{scoped}\n</style>\n{body}</div>'
+
+
+def script() -> str:
+    """Return the script of all pages, which they can do without."""
+    return (_HERE / "template" / "page.js").read_text(encoding="utf-8")
 
 
 def title_of(notebook: Any, name: str) -> str:

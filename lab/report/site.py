@@ -20,6 +20,7 @@ from lab.errors import InputError, MachineError
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.report import notebooks, page, trials
+from lab.report.answer import ANSWERS
 from lab.report.colophon import colophon
 from lab.report.evidence import source_file
 from lab.report.told import Compared
@@ -84,7 +85,7 @@ def build(
                 _write(notebook, name, around, Path(fresh), below)
                 if name not in bare:
                     _copy(found[name], Path(fresh) / "notebooks" / f"{name}.ipynb")
-            _add_evidence(Path(fresh), Store(results), say)
+            _add_evidence(Path(fresh), Store(results), _answers(executed), say)
             _put(Path(fresh), out)
     except OSError as error:
         raise MachineError(f"the report cannot be written to {out}: {error.strerror or error}") from error
@@ -128,7 +129,7 @@ def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str], may_b
 
 
 def _write(notebook: Any, name: str, around: dict[str, str], folder: Path, sections: str) -> None:
-    """Write a page, and the page's figures as PNG files next to the page."""
+    """Write a page, and the page's figures as PNG and their data as CSV next to the page."""
     text = page.render(notebook, name, around, notebooks.INDEX, sections)
     (folder / f"{name}.html").write_text(text, encoding="utf-8")
     figures = folder / "figures"
@@ -138,9 +139,20 @@ def _write(notebook: Any, name: str, around: dict[str, str], folder: Path, secti
             figure = output.get("metadata", {}).get("figure")
             if figure:
                 (figures / f"{figure}.png").write_bytes(base64.b64decode(output.data["image/png"]))
+                if table := output.metadata.get("csv"):
+                    (figures / f"{figure}.csv").write_text(table, encoding="utf-8")
 
 
-def _add_evidence(folder: Path, store: Store, say: Callable[[str], None]) -> None:
+def _answers(executed: Iterable[Any]) -> dict[str, str]:
+    """Return what the notebooks' articles tell about each trial, by the trial's address."""
+    outputs = (output for notebook in executed for cell in notebook.cells for output in cell.get("outputs", ()))
+    found: dict[str, str] = {}
+    for output in outputs:
+        found |= output.get("metadata", {}).get(ANSWERS, {})
+    return found
+
+
+def _add_evidence(folder: Path, store: Store, answers: Mapping[str, str], say: Callable[[str], None]) -> None:
     """Write the trials and copy the experiments that the pages link to."""
     claims = _linked(_texts(folder), re.compile(re.escape(source_file("\0")).replace("\0", r"([\w.-]+/[\w.-]+)")))
     for claim in claims:
@@ -152,7 +164,7 @@ def _add_evidence(folder: Path, store: Store, say: Callable[[str], None]) -> Non
     records = _records(folder, store)
     if records:
         say(f"writing {len(records)} trials")
-        trials.write(records, folder)
+        trials.write(records, folder, answers)
 
 
 def _texts(folder: Path) -> list[str]:

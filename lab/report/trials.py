@@ -5,58 +5,84 @@ from __future__ import annotations
 import gzip
 import json
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from html import escape
-from itertools import chain
 from mmap import ACCESS_READ, mmap
 from os import sched_getaffinity
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any
 
+from lab.base.version import series
 from lab.errors import LabError
 from lab.guest import outputs
+from lab.guest.trial import Trial
 from lab.metric.pcap import beginning
 from lab.record.record import Record
 from lab.report import html, page, wording
 from lab.report.commands import commands
 from lab.report.diagram import diagram
-from lab.report.evidence import again, copy_of
-from lab.report.flow import flow_of
+from lab.report.evidence import copy_of
+from lab.report.flow import DrawnFlow, flow_of
 from lab.report.settings import told
+from lab.report.timeline import timeline
+from lab.report.tools import commands_of
+from lab.units import Value
 
 _PACKETS, _HEADERS = 5_000, 128  # the copied part of a capture: packets, and bytes of each
 _LEVEL = 6  # of compression: level 9 takes three times as long to save a few per cent
-_COPIED = 200_000  # bytes: a longer output is only named
-_BINARY = (".pcap", ".bin", ".gz")
+_COPIED = 200_000  # bytes: the copy of a longer output is packed
+_POINTS = "timeline.csv"  # the points of the chart; no output of a trial has this name
+_MOST = 20_000_000  # bytes: a longer output is copied up to here
 
 
-def write(records: Iterable[Record], folder: Path) -> None:
-    """Write the pages of these records to `folder`/trials, several at a time."""
+def write(records: Iterable[Record], folder: Path, answers: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write the pages of these records to `folder`/trials, several at a time.
+
+    `answers` holds the first part of each page, which `lab.report.answer` makes, by the trial's address.
+    """
     (folder / "trials").mkdir(parents=True)
     (folder / "page.css").write_text(page.style(), encoding="utf-8")
+    (folder / "page.js").write_text(page.script(), encoding="utf-8")
+    jobs = [(record.folder, answers.get(record.address, "")) for record in records]
     with ProcessPoolExecutor(len(sched_getaffinity(0))) as pool:
-        for _ in pool.map(partial(_write, folder / "trials"), [record.folder for record in records], chunksize=4):
+        for _ in pool.map(partial(_write, folder / "trials"), jobs, chunksize=4):
             pass
 
 
-def _write(folder: Path, source: Path) -> None:
+def _write(folder: Path, job: tuple[Path, str]) -> None:
+    source, answer = job
     with Record(source).unpacked() as whole:  # removed after this page, unlike `path`
-        _written(folder, Record(whole))
+        _written(folder, Record(whole), answer)
 
 
-def _written(folder: Path, record: Record) -> None:
+def _written(folder: Path, record: Record, answer: str) -> None:
     place = folder / record.address
     place.mkdir(parents=True)
     for name in ("trial.json", "record.json"):
         shutil.copyfile(record.folder / name, place / name)
     for name, output in record.outputs.items():
+        target = place / _kept(name, output.bytes)
+        target.parent.mkdir(parents=True, exist_ok=True)  # each of several flows has its own folder
         if outputs.captures([name]):
-            (place / copy_of(name)).write_bytes(gzip.compress(_beginning(record.path(name)), _LEVEL, mtime=0))
-        elif not name.endswith(_BINARY) and output.bytes <= _COPIED:
-            (place / name).parent.mkdir(parents=True, exist_ok=True)  # each of several flows has its own folder
-            shutil.copyfile(record.path(name), place / name)
-    (place / "index.html").write_text(_page(record, place), encoding="utf-8")
+            target.write_bytes(gzip.compress(_beginning(record.path(name)), _LEVEL, mtime=0))
+        elif target.name == place.joinpath(name).name:
+            shutil.copyfile(record.path(name), target)
+        else:
+            target.write_bytes(gzip.compress(_start(record.path(name)), _LEVEL, mtime=0))
+    (place / "index.html").write_text(_page(record, place, answer), encoding="utf-8")
+
+
+def _kept(name: str, size: int) -> str:
+    """Return the name of an output's copy: packed, if the output is a capture or long."""
+    return copy_of(name) if outputs.captures([name]) or (size > _COPIED and not name.endswith(".gz")) else name
+
+
+def _start(file: Path) -> bytes:
+    with file.open("rb") as data:
+        return data.read(_MOST)
 
 
 def _beginning(capture: Path) -> bytes:
@@ -68,7 +94,7 @@ def _beginning(capture: Path) -> bytes:
             return beginning(data, _PACKETS, _HEADERS)
 
 
-def _page(record: Record, place: Path) -> str:
+def _page(record: Record, place: Path, answer: str) -> str:
     trial = record.trial
     article, _, claim = trial.claim.partition("/")
     title = f"{trial.claim}: {trial.arm}" + (f" at {wording.typeset(trial.point)}" if trial.point else "")
@@ -77,42 +103,101 @@ def _page(record: Record, place: Path) -> str:
         f'<a href="../../{escape(article)}.html">{escape(article)}</a>'
         f'<a href="../../{escape(article)}.html#{escape(claim)}">{escape(claim)}</a><span>trial</span>'
     )
-    return page.document(title, ways, "\n".join(_body(record, place)), "../../page.css")
+    return page.document(title, ways, "\n".join(_body(record, place, answer)), "../../page.css", "../../page.js")
 
 
-def _body(record: Record, place: Path) -> Iterator[str]:
-    yield f'<p class="source">Trial <code>{record.address}</code></p>'
+def _body(record: Record, place: Path, answer: str) -> Iterator[str]:
+    trial = record.trial
+    days = record.started[:10] or "date unknown"
+    yield (
+        f'<p class="source">Linux {escape(str(trial.kernel["version"]))}, HZ {trial.kernel["hz"]}, {escape(trial.on)}, '
+        f"{trial.clock} time, seed {trial.seed}; run {escape(days)}<br>Trial <code>{record.address}</code></p>"
+    )
     yield from (f'<p class="missing">{html.badge("invalid")} {html.prose(reason)}</p>' for reason in record.invalid)
+    yield answer
     captures = outputs.captures(record.outputs)
-    yield from chain.from_iterable(_capture(record, name, place) for name in captures)
-    if not captures:
-        found = '<a href="#outputs">outputs</a>'
-        yield f"<p>No packets were captured: what programs and the kernel report is in the {found}.</p>"
+    flows = {name: flow_of(record, name) for name in captures}
+    best = max(captures, key=lambda name: _rank(flows[name]), default="")
+    yield from _over_time(record, flows.get(best), place, best)
+    yield from _setup(record)
+    for name in sorted(captures, key=lambda name: name != best):
+        yield from _packets(record, name, flows[name], place)
     yield from _inputs(record)
     yield from _environment(record)
-    yield from _outputs(record, place)
+    yield from _outputs(record)
 
 
-def _capture(record: Record, name: str, place: Path) -> Iterator[str]:
-    """Yield the figures drawn from a capture, and the link to the capture's copy."""
-    yield html.heading(name, escape(name))
-    flow = flow_of(record, name)
-    packets = (
-        f"the first {min(_PACKETS, len(flow.capture)):,} of {len(flow.capture):,} packets" if flow else "its packets"
-    )
+def _rank(flow: DrawnFlow | None) -> tuple[bool, bool]:
+    """Return how well a capture shows the whole trial: the sender's capture has round trips and the bytes in flight."""
+    return flow is not None and flow.is_bulk, flow is not None and flow.at_sender
+
+
+def _over_time(record: Record, flow: DrawnFlow | None, place: Path, capture: str) -> Iterator[str]:
+    """Yield the chart of the whole trial, and the link to its packets."""
+    yield html.heading("time", "The whole trial", "Over time")
+    if found := timeline(record, flow):
+        (place / _POINTS).write_text(found.csv, encoding="utf-8")
+        sampled = "" if flow is None or flow.samples else " The congestion window was not sampled."
+        sampled += " Of several flows, the chart shows the one with the most data." if _has_several(record) else ""
+        yield (
+            f'<figure class="over-time">{found.drawn}<figcaption>Goodput: means from one burst to a later one.'
+            f'{sampled} <a href="{_POINTS}">CSV</a></figcaption></figure>'
+        )
+    if capture:
+        drawn = f'<a href="#{escape(capture)}">The first packets, drawn</a>' if flow else ""
+        yield f"<p>{_wireshark(record, capture, flow, place)} {drawn}</p>"
+    else:
+        said = '<a href="#outputs">outputs</a>'
+        yield f"<p>No packets were captured: what programs and the kernel report is in the {said}.</p>"
+
+
+def _has_several(record: Record) -> bool:
+    return len(record.trial.workload.get("flows", ())) > 1
+
+
+def _wireshark(record: Record, name: str, flow: DrawnFlow | None, place: Path) -> str:
+    """Return the link to a capture's copy, with what the copy holds."""
+    packets = f"{min(_PACKETS, len(flow.capture)):,} of {len(flow.capture):,} packets" if flow else "the first packets"
     copied = (place / copy_of(name)).stat().st_size
-    yield (
-        f'<p><a href="{escape(copy_of(name))}">Open in Wireshark</a> ({packets}, {_HEADERS} bytes of each at most; '
-        f"{copied / 1000:,.0f} kB). {again(record.trial.claim)} writes the whole capture: "
-        f"{record.outputs[name].bytes / 1e6:.3g} MB.</p>"
+    whole = f"the whole capture has {record.outputs[name].bytes / 1e6:.3g} MB"
+    return (
+        f'<a href="{escape(copy_of(name))}">Open in Wireshark</a> ({packets}, {_HEADERS} bytes of each at most; '
+        f"{copied / 1000:,.0f} kB; {whole}, and the command below writes it)."
     )
+
+
+def _setup(record: Record) -> Iterator[str]:
+    """Yield the traffic's commands, the network, and the command that runs the trial again."""
+    trial = record.trial
+    yield html.heading("setup", "Traffic and network", "Traffic")
+    said = list(commands_of(record))
+    lines = "\n".join(f"{host}# {command}" for host, command in said if host)
+    told = "".join(f"<p>The lab's own sender: {wording.typeset(escape(text))}.</p>" for host, text in said if not host)
+    yield (f'<pre tabindex="0" role="region" aria-label="Traffic">{escape(lines)}</pre>' if lines else "") + told
+    network = record.network
+    yield html.scrolled(diagram(network, network["nodes"][0]["name"]), "Topology")
+    yield f'<p class="about">Run this trial again, with the same bytes: <code>{escape(_again(trial))}</code></p>'
+
+
+def _again(trial: Trial) -> str:
+    """Return the command that runs the trial's claim again with the trial's seed, place and clock."""
+    given = [f"--seed {trial.seed}"] if trial.seed != 1 else []
+    given += [f"--on {trial.on}"] if trial.on != "uml" else []
+    given += [f"--clock {trial.clock}"] if trial.on == "uml" and trial.clock == "real" else []
+    given += [f"--repeat {trial.repeat + 1}"] if trial.repeat else []
+    given += [f"--kernel {series(str(trial.kernel['version']))}"] if trial.on == "uml" else []
+    return " ".join(["lab run", trial.claim, *given, "--results again"])
+
+
+def _packets(record: Record, name: str, flow: DrawnFlow | None, place: Path) -> Iterator[str]:
+    """Yield the folded time-sequence graph of a capture."""
     if flow is None:
+        yield f'<p id="{escape(name)}">{escape(name)}: {_wireshark(record, name, flow, place)}</p>'
         return
     said = "Time-sequence graph. Each bar is a segment, with its bytes on the vertical axis."
-    yield f"<figure>{flow.sequence()}<figcaption>{said}</figcaption></figure>"
-    if flow.is_bulk:
-        sampled = "" if flow.samples else " The congestion window was not sampled."
-        yield f"<figure>{flow.bounds()}<figcaption>The limits of the flow over time.{sampled}</figcaption></figure>"
+    graph = f"<figure>{flow.sequence()}<figcaption>{said}</figcaption></figure>"
+    link = f'<p id="{escape(name)}">{_wireshark(record, name, flow, place)}</p>'
+    yield html.folded(f"Packets: {name}", link + graph)
 
 
 def _inputs(record: Record) -> Iterator[str]:
@@ -124,20 +209,18 @@ def _inputs(record: Record) -> Iterator[str]:
         ["Runs on", escape(f"{trial.on}, {trial.clock} time, {trial.fabric} fabric")],
         ["Seed", f"{trial.seed}, repeat {trial.repeat}"],
         ["Programs", escape(f"userland {trial.userland}")],
-        ["Traffic", _said(trial.workload)],
         *(["Probe", _said(probe)] for probe in trial.probes),
         *(["Middlebox", _said(box)] for box in trial.middleboxes),
         ["Experiment", f"<code>{trial.source_sha256}</code> (SHA-256 of its code and patches)"],
     ]
     yield html.table(["Part", "Value"], rows, "bed")
     network = record.network
-    yield html.scrolled(diagram(network, network["nodes"][0]["name"]), "Topology")
-    yield "<p>Commands that make a similar network by hand:</p>"
     try:
         wires = record.json(outputs.QDISCS_BEFORE)
     except LabError:
         wires = []
-    yield f'<pre tabindex="0">{escape(commands(network, wires))}</pre>'
+    made = f'<pre tabindex="0" role="region" aria-label="Commands">{escape(commands(network, wires))}</pre>'
+    yield html.folded("Commands that make a similar network by hand", made)
     yield '<p>All inputs: <a href="trial.json">trial.json</a></p>'
 
 
@@ -145,7 +228,7 @@ def _environment(record: Record) -> Iterator[str]:
     yield html.heading("environment", "Environment, read back from the guest")
     found = record.environment
     rows = [["Kernel", escape(str(found.get("kernel", wording.DASH)))]]
-    rows += [["Spun", _said(spin)] for spin in found.get("spins", ())]
+    rows += [["Busy waits", _spun(spin)] for spin in found.get("spins", ())]
     rows += [["Run", escape(record.started[:10] or wording.DASH) + _performed_for(record)]]
     yield html.table(["Part", "Value"], rows, "bed")
     settings = found.get("sysctls", {})
@@ -158,17 +241,24 @@ def _environment(record: Record) -> Iterator[str]:
         yield html.folded(f"{len(names)} settings of the kernel", shown)
 
 
+def _spun(spin: Mapping[str, Any]) -> str:
+    """Return which program called which system call in a loop, how often, and for how long."""
+    seconds = wording.figure(Value(float(spin.get("seconds", 0)), "s"))
+    return escape(f"{spin.get('program')} called {spin.get('call')} {spin.get('times')} times, for {seconds}")
+
+
 def _performed_for(record: Record) -> str:
     """Return the trial whose run this record shares, or ""."""
     return f", one run for this trial and <code>{escape(record.run_of)}</code>" if record.run_of else ""
 
 
-def _outputs(record: Record, place: Path) -> Iterator[str]:
+def _outputs(record: Record) -> Iterator[str]:
     yield html.heading("outputs", "Outputs")
     rows = []
     for name, output in record.outputs.items():
-        kept = name if (place / name).is_file() else copy_of(name) if (place / copy_of(name)).is_file() else ""
-        link = f'<a href="{escape(kept)}">{escape(name)}</a>' if kept else escape(name)
+        kept = _kept(name, output.bytes)
+        cut = " (its start)" if kept != name and not outputs.captures([name]) and output.bytes > _MOST else ""
+        link = f'<a href="{escape(kept)}">{escape(name)}</a>{cut}'
         rows.append([link, f"{output.bytes:,}", html.code(output.sha256)])
     yield html.table(["File", "Bytes", "SHA-256"], rows, "bed")
     yield '<p>All of it: <a href="record.json">record.json</a></p>'

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 import lab
 from lab.report.article import Article
-from lab.report.dots import _beside, _interval, _limit, _place, dots
+from lab.report.dots import _about, _beside, _interval, _limit, _place, _seeds, dots
 from lab.units import Value
 from lab.verdict import Verdict
+from lab.verdict.sample import Sample
 
 Toy = Callable[[], Article]
 
@@ -97,15 +98,31 @@ def test_a_witness_of_the_same_figure_stands_in_its_claims_row(
 
 def test_a_row_says_what_a_bare_number_is_of(told: Article) -> None:
     sweep, header, rate = re.findall(r"<li>.*?</li>", dots(told).text)
-    assert re.search(r'a limit</a> <span class="about"><span title="[^"]+">any drops</span></span>', sweep)
+    assert re.search(r'<strong>1</strong> <span class="about"><span title="[^"]+">any drops</span></span>', sweep)
     assert "about" not in header + rate, "a unit says it"
 
 
-def test_a_row_says_nothing_twice(here: Path, toy: Toy) -> None:
-    about = here / "experiments" / "toy" / "article.yaml"
-    about.write_text(about.read_text() + "story: {sweep: no any drops}\n")
-    row = next(row for row in re.findall(r"<li>.*?</li>", dots(toy()).text) if "#sweep" in row)
-    assert "about" not in row
+def test_columns_have_heads_and_every_sign_is_in_the_key(told: Article) -> None:
+    drawn = dots(told).text
+    heads = drawn[: drawn.index("<ol")]
+    for head in ("Claim", "Claimed", "Measured ÷ claimed", "Measured"):
+        assert f"<span>{head}" in heads
+    rows, key = drawn.split("</ol>")
+    signs = {*re.findall(r'<span class="((?:dot|band|interval|seed)[\w ]*)" style', rows)}
+    assert signs, "there are some"
+    for sign in signs:
+        shown = "dot witness" if "witness" in sign else sign.replace(" low", "")
+        assert f'class="{shown}"' in key, sign
+
+
+def test_seeds_are_points_and_n_is_beside_the_figure(told: Article) -> None:
+    (each,) = next(claim for claim in told if claim.name == "rate").tested
+    numbers = (9e9, 9.2e9, 9.8e9)
+    sample = Sample({(seed, 0): Value(number, "bit/s") for seed, number in enumerate(numbers)})
+    several = replace(each, result=replace(each.result, sample=sample))
+    assert len(re.findall('class="seed"', _seeds(several, 2.0))) == 3
+    assert "n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}3" in _about(several)
+    assert _seeds(each, 2.0) == _about(each) == "", "one trial is the figure itself"
 
 
 def test_a_verdict_says_what_its_bare_numbers_are_of(told: Article) -> None:
@@ -158,13 +175,13 @@ def test_nothing_measured_is_a_ring_at_the_end_of_the_axis(here: Path, keep: Cal
     drawn = swept(here, keep, toy, few=1, many=1)
     assert 'class="dot zero" style="left:1.6%' in drawn
     assert "0 measured</span>" in drawn, "the key"
-    assert "<strong>0</strong></span>" in drawn, "no ratio beside it"
+    assert "<strong>0</strong> <span" in drawn, "no ratio beside it"
 
 
 def test_something_of_nothing_claimed_is_beyond_the_axis(here: Path, keep: Callable[..., object], toy: Toy) -> None:
     drawn = swept(here, keep, toy, few=0, many=0)
     assert 'class="dot beyond" style="left:98.4%' in drawn
-    assert "<strong>1</strong></span>" in drawn
+    assert "<strong>1</strong> <span" in drawn
     assert "zero" not in drawn
 
 
@@ -232,7 +249,7 @@ def test_packets_are_a_click_away_where_results_are_folded(
     source.write_text(source.read_text().replace('Point(5000, Reported(0, "enough")),', points))
     keep("sweep")
     page = lab.load("toy", results="results")["sweep"]._repr_html_()
-    before, folded = page.split("<summary>All 7 results</summary>")
+    before, folded = page.split("<summary>Claimed, predicted, measured: 7 in a table</summary>")
     assert folded.count(">capture</a>") == 7
     assert before.count(">capture</a>") == 6, "no more than the table of all claims has"
     assert re.search(r'only at 2: <a href="trials/[0-9a-f]{64}/capture\.sender\.eth0\.pcap\.gz">capture</a>', before)
@@ -250,7 +267,11 @@ def test_packets_of_what_explains_are_a_click_away_where_nothing_that_counts_has
     witness = 'Arm("only"), Arm("why", explains=Demonstrated("so"), sysctls={"net.ipv4.tcp_sack": 1})'
     source.write_text(text.replace('Arm("only"),', f"{witness},"))
     keep("sweep")
-    before, _ = lab.load("toy", results="results")["sweep"]._repr_html_().split("<summary>All 8 results</summary>")
+    before, _ = (
+        lab.load("toy", results="results")["sweep"]
+        ._repr_html_()
+        .split("<summary>Claimed, predicted, measured: 8 in a table</summary>")
+    )
     assert re.findall(r"(\w+) at \d+: <a[^>]*>capture</a>", before) == ["why"] * 4
 
 

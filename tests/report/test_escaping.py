@@ -47,7 +47,7 @@ class Tags(HTMLParser):
 def test_a_trials_page_has_no_tag_of_its_record(keep: Keep, tmp_path: Path, changed: dict[str, object]) -> None:
     record = keep("rate", **changed)[0]
     (tmp_path / "trials").mkdir()
-    trials._written(tmp_path / "trials", record)
+    trials._written(tmp_path / "trials", record, "")
     text = (tmp_path / "trials" / record.address / "index.html").read_text()
     assert "onerror=alert(1)" in text
     assert not Tags(text).seen & {"img", "b", "onerror"}

@@ -15,7 +15,7 @@ from lab.metric.tools import expert_repeats, expert_summaries
 from lab.model import frames_in_flight, goodput_window_over_rtt
 from lab.record.record import Record
 from lab.report import html, wording
-from lab.report.drawing import ARMS, MUTED, PAPER, PREDICTED, REPORTED, axes, draw, picture
+from lab.report.drawing import ARMS, INK, MUTED, PAPER, PREDICTED, REPORTED, axes, draw, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
@@ -104,7 +104,8 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
             _heading(panel, place, bar.of.label)
         place += 1.0
         panel.barh(place, bar.value.number / factor, height=0.72, color=bar.colour)
-        end = (bar.value.number / factor, place)
+        reach = _spread(panel, bar, place, factor)
+        end = (max(bar.value.number / factor, reach), place)
         panel.annotate(bar.said, end, (5, 0), textcoords="offset points", va="center", color=bar.colour)
         ticks.append((place, bar.name))
     panel.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
@@ -117,6 +118,19 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
     panel.tick_params(axis="y", length=0)
     alt = "; ".join(f"{bar.of.label}, {bar.name}: {bar.said}" for bar in rows)
     return picture(claim, "bars", figure, alt, _legend(shown, formula), shown)
+
+
+def _spread(panel: Axes, bar: _Bar, place: float, factor: float) -> float:
+    """Draw the interval of a measured figure and the figure of each trial over its bar; return their right end."""
+    sample = bar.of.result.sample
+    if bar.value is not bar.of.result.measured or len(sample.figures) < 2:
+        return 0.0
+    ends = [end / factor for end in bar.value.bounds]
+    numbers = [number / factor for number in sample.numbers]
+    label = bar.of.label
+    panel.plot(ends, [place, place], color=INK, linewidth=1.6, label=f"{label}, interval")
+    panel.plot(numbers, [place] * len(numbers), "o", color=INK, markersize=3, alpha=0.5, label=f"{label}, a trial")
+    return max(*ends, *numbers)
 
 
 @dataclass(frozen=True)
@@ -176,7 +190,8 @@ def _legend(shown: Sequence[TestedCase], formula: bool) -> str:
     said = ["claimed"] if any(each.claimed for each in shown) else []
     said += [predicted] if formula or any(each.result.predicted for each in shown) else []
     text = "; ".join([*said, "measured"])
-    return f"{text[0].upper()}{text[1:]}."
+    several = any(len(each.result.sample.figures) > 1 for each in shown)
+    return f"{text[0].upper()}{text[1:]}{', with its interval and the trials as points' if several else ''}."
 
 
 @draw("counters")

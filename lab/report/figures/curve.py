@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from math import inf
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.ticker import FuncFormatter, NullLocator
@@ -18,6 +18,8 @@ from lab.report.figures.scale import NotBetween, between, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
+_NEAR_AXIS = 0.25  # share of the axis: a label there would cross the vertical axis
+_SAME = 0.02  # share of the axis: marks that are nearer cover each other
 _WRITTEN = 4  # the most claimed figures for which there is room
 _MARKERS = "osD^v"
 _NOTHING: Mapping[float, str] = MappingProxyType({})
@@ -58,9 +60,22 @@ def sweep(
             (_at(each) / across[0], each.result.measured.number / up[0]) for each in mine if each.result.measured
         ]
         curve = [(at / across[0], number / up[0]) for at, number in _curve(claim, mine, steps, logarithmic)]
-        panel.plot(*_columns(curve), color=colour, linestyle=(0, (5, 3)), linewidth=1.4)
+        title = mine[0].case.title
+        panel.plot(*_columns(curve), color=colour, linestyle=(0, (5, 3)), linewidth=1.4, label=f"{title}, predicted")
         face = PAPER if is_open else colour
-        panel.plot(*_columns(measured), marker, color=colour, markerfacecolor=face, markersize=6.5, clip_on=False)
+        below = _hidden_by(index, names, shown)  # so that every arm is seen: rings around the marks of later arms
+        face = PAPER if below else face
+        for each in mine:
+            result = each.result
+            if result.measured and len(result.sample.figures) > 1:
+                at = _at(each) / across[0]
+                numbers = [number / up[0] for number in result.sample.numbers]
+                seeds: Any = {"color": colour, "alpha": 0.35, "markersize": 4, "clip_on": False}
+                panel.plot([at] * len(numbers), numbers, "o", label=f"{title}, a trial", **seeds)
+                interval = [end / up[0] for end in result.measured.bounds]
+                panel.plot([at, at], interval, color=colour, linewidth=2, label=f"{title}, interval")
+        shape: Any = {"marker": marker, "markerfacecolor": face, "markersize": 6.5 + 4 * below, "clip_on": False}
+        panel.plot(*_columns(measured), color=colour, linestyle="", label=title, **shape)
         if len(names) > 1 and (curve or measured):
             ends.append(Label((curve or measured)[-1][1], mine[0].case.title, colour))
     said = [
@@ -72,7 +87,7 @@ def sweep(
         *_columns([each[:2] for each in said]), "x", color=REPORTED, markersize=9, markeredgewidth=2, clip_on=False
     )
     for at, number, whose, bound in _labelled(said):
-        side, shift = ("left", 7) if at * across[0] == min(places) else ("right", -7)
+        side, shift = ("left", 7) if _share(at * across[0], places, logarithmic) < _NEAR_AXIS else ("right", -7)
         text = f"{whose} {bound}{number:.4g}"
         behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5}  # so that no curve crosses it
         panel.annotate(text, (at, number), (shift, 8), textcoords="offset points", ha=side, color=REPORTED, bbox=behind)
@@ -105,8 +120,31 @@ def sweep(
     panel.set(xlabel=_named(claim.judged.declared.experiment.axis, across[1]), ylabel=_named(of, up[1]))
     labels(panel, ends)
     alt = f"{of}: " + "; ".join(f"{each.label}: {wording.figure(each.result.measured)}" for each in shown)
-    caption = f"Points: measured. Dashed: predicted.{' Crosses: claimed.' if said else ''}"
+    several = any(len(each.result.sample.figures) > 1 for each in shown)
+    caption = "Points: measured"
+    caption += ", as mean or median, with its interval; small points: the trials. " if several else ". "
+    caption += f"Dashed: predicted.{' Crosses: claimed.' if said else ''}"
     return picture(claim, "sweep", figure, alt, caption, shown)
+
+
+def _share(at: float, places: Sequence[float], logarithmic: bool) -> float:
+    """Return how far along the axis a place is, from 0 to 1."""
+    low, high, here = (np.log(each) if logarithmic else each for each in (min(places), max(places), at))
+    return float((here - low) / ((high - low) or 1))
+
+
+def _hidden_by(index: int, names: Sequence[str], shown: Sequence[TestedCase]) -> int:
+    """Return how many later arms have a mark at the place of one of this arm's marks."""
+    most = max((each.result.measured.number for each in shown if each.result.measured), default=0.0) or 1.0
+
+    def places(name: str) -> list[tuple[float, float]]:
+        mine = (each for each in shown if each.case.arm == name)
+        return [(_at(each), each.result.measured.number) for each in mine if each.result.measured]
+
+    return sum(
+        any(at == x and abs(number - y) < _SAME * most for at, number in places(names[index]) for x, y in places(other))
+        for other in names[index + 1 :]
+    )
 
 
 def _at(each: TestedCase) -> float:

@@ -37,15 +37,14 @@ def _draw(panel: Panel, target: Axes) -> None:
     for line in panel.lines:
         at, values = zip(*line.points, strict=True)
         if line.shape == "dots":
-            target.plot(at, values, ".", color=_colour(line), markersize=3)
+            target.plot(at, values, ".", color=_colour(line), markersize=3, label=line.name)
         else:
-            target.step(at, values, where="post", color=_colour(line), linewidth=1.4)
+            target.step(at, values, where="post", color=_colour(line), linewidth=1.4, label=line.name)
     target.set_title(panel.title, loc="left", fontsize=SMALL)
     target.set_ylim(0, 1.06 * target.dataLim.y1)
     target.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
-    labels(
-        target, [Label(line.points[-1][1], line.name, _colour(line)) for line in panel.lines if line.name], room=0.15
-    )
+    if len(panel.lines) > 1:
+        labels(target, [Label(line.points[-1][1], line.name, _colour(line)) for line in panel.lines], room=0.15)
 
 
 def _colour(line: Line) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypeAlias
+
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
@@ -14,6 +16,7 @@ from lab.report.tested import TestedCase, TestedClaim
 _ETHERNET = (("preamble", 8), ("Ethernet", 14))  # bytes before a packet
 _BEHIND = (("FCS", 4), ("gap", 12))  # bytes after it
 _IP = {4: 20, 6: 40}  # version -> bytes of the header
+_Parts: TypeAlias = tuple[tuple[str, int], ...]  # name, bytes
 _SHORTENED = 60  # bytes: the drawn length of the payload
 _LENGTHS = range(20, 61, 4)  # bytes: all lengths that TCP's data offset can express
 
@@ -44,13 +47,13 @@ def header_lengths(claim: TestedClaim) -> Html:
 def frame(claim: TestedClaim, *arms: str) -> Html:
     """Draw the parts of a full segment's frame, one panel per arm, to scale except for the payload."""
     shown = claim.arms(*arms)
-    figure, panels = axes(len(shown), size=(6.1, 1.15 * len(shown) + 0.3))
+    frames: dict[_Parts, list[str]] = {}
+    for each in shown:
+        frames.setdefault(_parts(claim, each), []).append(each.label)
+    figure, panels = axes(len(frames), size=(6.1, 1.15 * len(frames) + 0.3))
     said = []
-    for each, panel in zip(shown, panels, strict=True):
-        scenario = claim.scenario_of(each)
-        payload = int(largest_payload(scenario).number)
-        headers = (("IP", _IP[scenario.ip]), ("TCP", packet(scenario).bytes - _IP[scenario.ip] - payload))
-        parts = [*_ETHERNET, *headers, ("payload", payload), *_BEHIND]
+    for (parts, names), panel in zip(frames.items(), panels, strict=True):
+        payload = dict(parts)["payload"]
         whole = sum(size for _, size in parts)
         at = 0
         for index, (name, size) in enumerate(parts):
@@ -64,11 +67,19 @@ def frame(claim: TestedClaim, *arms: str) -> Html:
             at += drawn
         share = f"{payload:,} of {whole:,} bytes are payload: {100 * payload / whole:.2f} %"
         panel.set(xlim=(0, at), ylim=(-0.8, 0.8))
-        panel.set_title(f"{each.label}: {share}", loc="left", fontsize=SMALL)
+        panel.set_title(f"{', '.join(names)}: {share}", loc="left", fontsize=SMALL)
         panel.axis("off")
-        said.append(f"{each.label}: {share}; {', '.join(f'{name} {size}' for name, size in parts)}")
+        said.append(f"{', '.join(names)}: {share}; {', '.join(f'{name} {size}' for name, size in parts)}")
     caption = "The bytes of a full segment's frame on the wire, to scale but for the payload, which is shortened."
     return picture(claim, "frame", figure, "; ".join(said), caption, shown)
+
+
+def _parts(claim: TestedClaim, each: TestedCase) -> _Parts:
+    """Return the parts of a full segment's frame, in order."""
+    scenario = claim.scenario_of(each)
+    payload = int(largest_payload(scenario).number)
+    headers = (("IP", _IP[scenario.ip]), ("TCP", packet(scenario).bytes - _IP[scenario.ip] - payload))
+    return (*_ETHERNET, *headers, ("payload", payload), *_BEHIND)
 
 
 def _mark(panel: Axes, each: TestedCase, top: float) -> None:

@@ -40,8 +40,10 @@ def goodput(claim: TestedClaim, *arms: str) -> Html:
         bins = _goodput(each)
         if len(bins.time):
             end = float(bins.time[-1]) + BIN
-            panel.step(*_closed(bins, end), where="post", color=colour, linewidth=0.8, alpha=0.6)
-            panel.step(*_closed(bins.means(_STEP), end), where="post", color=colour, linewidth=2)
+            panel.step(*_closed(bins, end), where="post", color=colour, linewidth=0.8, alpha=0.6, label=each.label)
+            panel.step(
+                *_closed(bins.means(_STEP), end), where="post", color=colour, linewidth=2, label=f"{each.label}, 1 s"
+            )
         top = max(top, float(bins.value.max(initial=0)))
         if measured := each.result.measured:
             name = each.label if len(shown) > 1 else "measured"
@@ -86,9 +88,13 @@ def _closed(series: Series, end: float) -> tuple[Any, Any]:
 @draw("windows")
 def windows(claim: TestedClaim, *arms: str) -> Html:
     """Draw Wireshark's window scaling graph: the receiver's window and the bytes in flight, one panel per arm."""
-    shown = claim.arms(*arms)
+    cases = claim.arms(*arms)
+    names: dict[str, list[str]] = {}  # of the cases with the same packets
+    for each in cases:
+        names.setdefault(_packets(each), []).append(each.label)
+    shown = list({_packets(each): each for each in reversed(cases)}.values())[::-1]
     figure, panels = axes(len(shown), size=(6.1, 2.5 * len(shown) + 0.6), sharey=True)
-    ends = [_windows(each, panel) for each, panel in zip(shown, panels, strict=True)]
+    ends = [_windows(each, panel, ", ".join(names[_packets(each)])) for each, panel in zip(shown, panels, strict=True)]
     full = [_full(claim, each) for each in shown]
     top = max(float(panel.dataLim.y1) for panel in panels)
     for panel, found, bytes_ in zip(panels, ends, full, strict=True):
@@ -106,16 +112,21 @@ def windows(claim: TestedClaim, *arms: str) -> Html:
     return picture(claim, "windows", figure, alt, caption, shown)
 
 
+def _packets(each: TestedCase) -> str:
+    """Return the hash of the case's capture, or the case's name without a capture."""
+    return each.record.outputs[each.capture].sha256 if each.record and each.capture else each.name
+
+
 def _full(claim: TestedClaim, each: TestedCase) -> float:
     """Return the bytes that fill the path: rate x RTT."""
     scenario = claim.scenario_of(each)
     return scenario.rate.bps * base_rtt(scenario).number / 8 if scenario.rate else float("inf")
 
 
-def _windows(each: TestedCase, panel: Axes) -> list[Label]:
+def _windows(each: TestedCase, panel: Axes, names: str) -> list[Label]:
     ends = []
     for name, series, colour in (("in flight", each.traffic.inflight, ARMS[1]), ("rwnd", each.traffic.rwnd, ARMS[0])):
-        panel.step(series.time, series.value, where="post", color=colour, linewidth=1.6)
+        panel.step(series.time, series.value, where="post", color=colour, linewidth=1.6, label=name)
         late = series.value[len(series.value) // 2 :]
         if len(late):
             ends.append(Label(float(np.median(late)), f"{name} {np.median(late):,.0f} B", colour))
@@ -126,7 +137,7 @@ def _windows(each: TestedCase, panel: Axes) -> list[Label]:
         if value and value.unit == "B":
             panel.axhline(value.number, color=colour, linestyle=style, linewidth=1.5)
             ends.append(Label(value.number, f"{name} {value.number:,.0f} B", colour))
-    panel.set_title(f"{each.label}: {_buffers(each)}", loc="left", fontsize=SMALL)
+    panel.set_title(f"{names}: {_buffers(each)}", loc="left", fontsize=SMALL)
     panel.set_ylabel("MB")
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1e6:.6g}"))
     return ends

@@ -60,14 +60,20 @@ def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) 
     for row, each in enumerate(shown):
         measured, predicted = each.result.measured, each.result.predicted
         assert measured is not None
-        panel.plot(_ends(each), [row, row], color=ARMS[0], linewidth=2)
-        panel.plot([measured.number], [row], marker="o", color=ARMS[0], markersize=7)
+        panel.plot(_ends(each), [row, row], color=ARMS[0], linewidth=2, label=f"{each.label}, interval")
+        panel.plot([measured.number], [row], marker="o", color=ARMS[0], markersize=7, label=each.label)
         if predicted:
-            panel.plot([predicted.number] * 2, [row - 0.3, row + 0.3], color=PREDICTED, linestyle=(0, (3, 1.5)))
+            panel.plot(
+                [predicted.number] * 2,
+                [row - 0.3, row + 0.3],
+                color=PREDICTED,
+                linestyle=(0, (3, 1.5)),
+                label=f"{each.label}, predicted",
+            )
         place, over = (1.0, row), ("axes fraction", "data")
         panel.annotate(f" {wording.figure(measured)}{_sure(measured)}", place, xycoords=over, va="center", color=INK)
         # Do not repeat the base arm if the title already names it.
-        name = each.label if " over " in each.label else f"{each.label} / {titles[each.case.relative_to]}"
+        name = each.label if " over " in each.label else f"{each.label} over {titles[each.case.relative_to]}"
         behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # so that no line crosses it
         panel.annotate(name, (0.0, row - 0.28), xycoords=over, fontsize=SMALL, annotation_clip=False, bbox=behind)
     panel.axvline(1, color=MUTED, linewidth=1)
@@ -93,8 +99,11 @@ def _axis(panel: Axes, ends: Sequence[float]) -> None:
 
 
 def _sure(measured: Value) -> str:
-    """Return the interval's coverage, or "" without an interval."""
-    return f" ({100 * measured.coverage:.3g} %)" if measured.coverage else ""
+    """Return the interval and its coverage, or "" without an interval."""
+    if not measured.coverage:
+        return ""
+    low, high = measured.bounds
+    return f"\n{low:.4g} to {high:.4g} ({100 * measured.coverage:.3g} %)"
 
 
 @draw("kernel counts")

@@ -62,12 +62,33 @@ def _rows(panel: Axes, name: str, group: Sequence[TestedCase]) -> None:
         measured, predicted = each.result.measured, each.result.predicted
         assert measured is not None
         numbers = [number / factor for number in each.result.sample.numbers]
-        panel.plot(numbers, [row] * len(numbers), "o", color=ARMS[0], alpha=0.35, markersize=4, clip_on=False)
-        panel.plot([end / factor for end in _ends(measured)], [row, row], color=ARMS[0], linewidth=2)
-        panel.plot([measured.number / factor], [row], "o", color=ARMS[0], markersize=7.5, clip_on=False)
+        panel.plot(
+            numbers,
+            [row] * len(numbers),
+            "o",
+            color=ARMS[0],
+            alpha=0.35,
+            markersize=4,
+            clip_on=False,
+            label=f"{each.label}, a trial",
+        )
+        panel.plot(
+            [end / factor for end in _ends(measured)],
+            [row, row],
+            color=ARMS[0],
+            linewidth=2,
+            label=f"{each.label}, interval",
+        )
+        panel.plot(
+            [measured.number / factor], [row], "o", color=ARMS[0], markersize=7.5, clip_on=False, label=each.label
+        )
         if predicted:
             panel.plot(
-                [predicted.number / factor] * 2, [row - 0.35, row + 0.35], color=PREDICTED, linestyle=(0, (3, 1.5))
+                [predicted.number / factor] * 2,
+                [row - 0.35, row + 0.35],
+                color=PREDICTED,
+                linestyle=(0, (3, 1.5)),
+                label=f"{each.label}, predicted",
             )
         place = (1.01, row)
         panel.annotate(wording.figure(measured), place, xycoords=("axes fraction", "data"), va="center", color=INK)
@@ -94,14 +115,32 @@ def _swept(panel: Axes, name: str, group: Sequence[TestedCase], axis: str) -> No
         points = [(each.case.value.number / across, each.result) for each in mine if each.case.value]
         for at, result in points:
             numbers = [number / up for number in result.sample.numbers]
-            panel.plot([at] * len(numbers), numbers, "o", color=colour, alpha=0.35, markersize=4, clip_on=False)
+            panel.plot(
+                [at] * len(numbers),
+                numbers,
+                "o",
+                color=colour,
+                alpha=0.35,
+                markersize=4,
+                clip_on=False,
+                label=f"{arm}, a trial",
+            )
             if result.measured:
-                panel.plot([at, at], [end / up for end in _ends(result.measured)], color=colour, linewidth=2)
+                panel.plot(
+                    [at, at],
+                    [end / up for end in _ends(result.measured)],
+                    color=colour,
+                    linewidth=2,
+                    label=f"{arm}, interval",
+                )
         middle = [(at, result.measured.number / up) for at, result in points if result.measured]
-        panel.plot(*zip(*middle, strict=True), "o-", color=colour, markersize=6.5, linewidth=1, clip_on=False)
+        panel.plot(
+            *zip(*middle, strict=True), "o-", color=colour, markersize=6.5, linewidth=1, clip_on=False, label=arm
+        )
         foretold = [(at, result.predicted.number / up) for at, result in points if result.predicted]
         if foretold:
-            panel.plot(*zip(*foretold, strict=True), color=colour, linestyle=(0, (5, 3)), linewidth=1.4)
+            name = f"{arm}, predicted"
+            panel.plot(*zip(*foretold, strict=True), color=colour, linestyle=(0, (5, 3)), linewidth=1.4, label=name)
         ends.append(Label(middle[-1][1], mine[0].case.title, colour))
     for axis_of in (panel.xaxis, panel.yaxis):
         axis_of.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))

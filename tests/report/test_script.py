@@ -1,0 +1,79 @@
+"""What a page's script does in a browser: values under the pointer, and a part of the time."""
+
+from __future__ import annotations
+
+import io
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from lab.ext.pagecheck.browser import _PROGRAMS, Browser, browser
+from lab.report import page
+from lab.report.chart import Line, Panel, chart
+from lab.report.drawing import Picture, axes
+from lab.report.values import as_csv, as_json
+
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.skipif(not any(map(shutil.which, _PROGRAMS)), reason="there is no Chromium here"),
+]
+POINT = """(query, x, y, ...kinds) => {
+  const part = document.querySelector(query), box = part.getBoundingClientRect();
+  const at = {clientX: box.left + x * box.width, clientY: box.top + y * box.height, bubbles: true};
+  for (const kind of kinds) part.dispatchEvent(new PointerEvent(kind, at));
+}"""
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+    """A page with a chart of ten seconds and a figure of three points."""
+    folder = tmp_path_factory.mktemp("script")
+    goodput = Line("goodput", "var(--arm-1)", points=[(at, 1e6 * at) for at in range(11)])
+    window = Line("rwnd", "var(--arm-3)", points=[(0.0, 65536.0), (5.0, 131072.0)])
+    timed = chart([Panel("goodput, bit/s", (goodput,)), Panel("bytes", (window,))], "s", "ten seconds", (0.0, 10.0))
+    figure, (panel,) = axes()
+    panel.plot([0, 50, 100], [7, 9, 8], "o", label="a series")
+    panel.set(xlabel="rate, Mbit/s", ylabel="wait, ms")
+    figure.canvas.draw()
+    svg = io.BytesIO()
+    figure.savefig(svg, format="svg")
+    drawn = Picture("toy", svg.getvalue(), b"", "three points", "", csv=as_csv(figure), values=as_json(figure)).text
+    (folder / "page.css").write_text(page.style())
+    (folder / "page.js").write_text(page.script())
+    body = f'<figure class="over-time">{timed}</figure>{drawn}'
+    (folder / "index.html").write_text(page.document("t", "", body, "page.css", "page.js"))
+    with browser() as screen:
+        screen.resize(1280)
+        screen.show(Path(folder / "index.html"))
+        yield screen
+
+
+def text(screen: Browser, query: str) -> str:
+    return str(screen.evaluate(f"[...document.querySelectorAll('{query}')].map((each) => each.textContent).join('|')"))
+
+
+def test_all_lines_have_their_value_at_the_pointers_time(shown: Browser) -> None:
+    middle = (76 + 554 / 2 + 2) / 640  # a bit right of the middle of the axis, at 5 s
+    shown.evaluate(f"({POINT})('.over-time svg', {middle}, 0.5, 'pointermove')")
+    said = text(shown, ".over-time .under")
+    assert said.endswith(" s · goodput 5 Mbit/s · rwnd 131 kB"), said
+
+
+def test_dragging_shows_a_part_of_the_time_and_a_button_all_of_it(shown: Browser) -> None:
+    before = text(shown, ".times text")
+    left, right = ((76 + 554 * share) / 640 for share in (0.2, 0.39))
+    shown.evaluate(f"({POINT})('.over-time svg', {left}, 0.5, 'pointermove', 'pointerdown')")
+    shown.evaluate(f"({POINT})('.over-time svg', {right}, 0.5, 'pointermove', 'pointerup')")
+    assert text(shown, ".times text") == "2|2.5|3|3.5"
+    assert shown.evaluate("document.querySelector('svg.plot').viewBox.baseVal.width") == pytest.approx(105.3, abs=1)
+    shown.evaluate("[...document.querySelectorAll('.zoom button')].at(-1).click()")
+    assert text(shown, ".times text") == before
+
+
+def test_a_figure_has_the_value_of_the_nearest_point(shown: Browser) -> None:
+    shown.evaluate(f"({POINT})('#toy svg', 0.5, 0.4, 'pointermove')")
+    said = text(shown, "#toy .under")
+    assert said.startswith("a series — rate, Mbit/s: 50"), said
+    assert "wait, ms: 9" in said

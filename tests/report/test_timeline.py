@@ -1,0 +1,151 @@
+"""What a trial's page shows beside the packets: its answer, its traffic, and the whole trial on one time axis."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import numpy as np
+import pytest
+
+from lab.guest.workload import Bulk, Flow, Flows, Iperf3, Ping
+from lab.metric.tcp_info import Samples
+from lab.record.record import Record
+from lab.report import trials
+from lab.report.answer import answers
+from lab.report.article import Article
+from lab.report.flow import flow_of
+from lab.report.timeline import Timeline, _panels, timeline
+from lab.report.tools import commands_of
+from lab.units import Duration, to_plain
+from tests.report.conftest import Keep
+
+Toy = Callable[[], Article]
+CAPTURE = "capture.sender.eth0.pcap"
+
+
+def panels(found: Timeline | None) -> list[str]:
+    assert found
+    return re.findall(r'<text x="[\d.]+" y="[\d.]+">([^<]*)', found.drawn)
+
+
+def test_a_trial_has_goodput_windows_and_round_trips_on_one_axis(keep: Keep, monkeypatch: pytest.MonkeyPatch) -> None:
+    (record, *_) = keep("header")
+    monkeypatch.setattr("lab.report.flow.DrawnFlow.is_bulk", True)
+    found = timeline(record, flow_of(record, CAPTURE))
+    names = panels(found)
+    assert found
+    drawn = found.drawn
+    assert found.csv.splitlines()[1].startswith("goodput,bit/s,")
+    assert names[0] == "goodput, bit/s"
+    assert names[1] == "bytes"
+    assert len(re.findall('class="times"', drawn)) == 1
+    assert {"goodput", "rwnd"} <= {*re.findall(r'data-name="([^"]+)"', drawn)}
+    assert 'data-unit="bit/s"' in drawn
+
+
+def test_without_a_capture_the_kernels_samples_show_the_trial(keep: Keep) -> None:
+    (record,) = keep("rate")
+    assert panels(timeline(record, None)) == ["goodput, bit/s", "bytes", "smoothed round trip, ms"]
+
+
+def test_a_sampled_queue_has_a_panel(keep: Keep) -> None:
+    (record,) = keep("rate")
+    start = 10**18
+    samples = [{"ns": start + 10_000_000 * index, "packets": 0, "drops": 0, "backlog": index} for index in range(5)]
+    queue = record.folder / "out" / "queue.path.forward.json"
+    contents = json.loads((record.folder / "record.json").read_bytes())
+    for text, has in ((json.dumps(samples), True), ("[1, 2]", False), ('[{"ns": 1e99}]', False)):
+        queue.write_text(text)
+        contents["outputs"][queue.name] = {"bytes": len(text), "sha256": "0" * 64}
+        (record.folder / "record.json").write_text(json.dumps(contents))
+        found = panels(timeline(Record(record.folder), None))
+        assert ("queue path.forward, packets" in found) == has
+
+
+def test_the_traffic_is_told_as_it_was_started(keep: Keep) -> None:
+    (record,) = keep("rate")
+    said = dict(commands_of(record))
+    assert re.fullmatch(r"qperf --listen_port 19765 .* --time 2 10\.\S+ tcp_bw", said["sender"])
+    assert said["receiver"].startswith("qperf --listen_port 19765")
+
+
+@pytest.mark.parametrize(
+    ("workload", "expected"),
+    [
+        (Iperf3(udp_rate=None), ("iperf3 -s -1 -p 5201", "iperf3 -c 10.")),
+        (Ping(count=3), ("ping -n -c 3 -i 1 -s 56 10.",)),
+        (Bulk(), ("bulk, sender connects to receiver",)),
+        (
+            Flows((Flow("a", Iperf3()), Flow("b", Bulk(), start=Duration.of("1 s")))),
+            ("-p 10001", "-p 10001", "  # after 1 s"),
+        ),
+    ],
+    ids=["iperf3", "ping", "own", "several"],
+)
+def test_each_tool_has_its_command_line(keep: Keep, workload: object, expected: tuple[str, ...]) -> None:
+    (record,) = keep("rate", workload=to_plain(workload))
+    found = [said for _, said in commands_of(record)]
+    assert len(found) == len(expected)
+    for said, part in zip(found, expected, strict=True):
+        assert part in said
+
+
+def test_the_answer_of_a_trial_comes_first(keep: Keep, toy: Toy, tmp_path: Path) -> None:
+    records = keep("header")
+    told = answers(toy())
+    assert told.keys() == {record.address for record in toy().records}
+    trials.write(records[:1], tmp_path / "report", told)
+    page = (tmp_path / "report" / "trials" / records[0].address / "index.html").read_text()
+    parts = (
+        '<p class="answer"><span class="verdict not-reproduced"',
+        '<a href="../../toy.html#header">A header',
+        ">Claimed<",
+        ">Predicted<",
+        "20 B",
+        "<strong>32 B</strong>",
+        "The whole trial",
+        "lab run toy/header --kernel 7.2 --results again",
+        "Time-sequence graph",
+        "SHA-256",
+    )
+    order = [page.index(part) for part in parts]
+    assert order == sorted(order)
+
+
+def test_every_output_of_a_trial_is_linked(keep: Keep, tmp_path: Path) -> None:
+    record = keep("header", "long\n" * 100_000)[0]
+    trials.write([record], tmp_path / "report")
+    place = tmp_path / "report" / "trials" / record.address
+    page = (place / "index.html").read_text()
+    for name in record.outputs:
+        (target,) = re.findall(rf'href="({re.escape(name)}(?:\.gz)?)">{re.escape(name)}<', page)
+        assert (place / target).is_file()
+    assert (place / "notes.txt.gz").is_file(), "a long one is packed"
+
+
+def test_a_trial_is_run_again_as_it_was(keep: Keep) -> None:
+    (record,) = keep("rate", seed=7)
+    assert trials._again(record.trial) == "lab run toy/rate --seed 7 --kernel 7.2 --results again"
+    real = msgspec.structs.replace(record.trial, on="host", clock="real", repeat=2)
+    assert trials._again(real) == "lab run toy/rate --seed 7 --on host --repeat 3 --results again"
+
+
+def test_samples_of_a_steady_flow_have_no_steps() -> None:
+    """A burst each 100 ms, seen every 10 ms: the mean is over several round trips."""
+    times = np.arange(500) * 10_000_000
+    raw = np.zeros((500, 248), np.uint8)
+
+    def column(offset: int, kind: str, values: object) -> None:
+        size = np.dtype(kind).itemsize
+        column = np.broadcast_to(np.asarray(values, kind), 500).copy()
+        raw[:, offset : offset + size] = column.view(np.uint8).reshape(500, size)
+
+    column(120, "<u8", 100_000 * (times // 103_000_000))
+    column(68, "<u4", 103_000)
+    panel = next(_panels(Samples(times, 1, 2, raw), int(times[11]), 5.0))
+    rates = [rate for _, rate in panel.lines[0].points]
+    assert rates == pytest.approx([8 * 100_000 / 0.103] * len(rates), rel=0.03)
