@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
@@ -30,10 +29,10 @@ class _Noted(Testbed):
 
     commands: list[tuple[str, str]] = field(default_factory=list)  # host, command
 
-    def start(self, node: str, argv: Sequence[str], *_: Any, **__: Any) -> subprocess.Popen[bytes]:
+    def start(self, node: str, argv: Sequence[str], *_: Any, **__: Any) -> Any:
+        """Note a command. Only `wait` receives what this returns."""
         said = ["python3" if each == sys.executable else each for each in argv]
         self.commands.append((node, shlex.join(said)))
-        return None  # type: ignore[return-value]  # only `wait` receives it
 
     def wait(self, *_: Any, **__: Any) -> None:
         """Do nothing: no process runs."""

@@ -270,7 +270,7 @@ def test_long_labels_leave_room_for_the_lines_and_for_each_other() -> None:
     labels(panel, [Label(0.5, long, "#000000"), Label(0.5, "another", "#000000")])
     first, second = (child for child in panel.get_children() if isinstance(child, Annotation))
     assert first.get_text() == "one segment per skb,\n3.7\N{NO-BREAK SPACE}Gbit/s writer 92.73"
-    assert second.xy[1] - first.xy[1] == pytest.approx(1.5 * 0.075), "half of two lines, and half of one"
+    assert second.xyann[1] - first.xyann[1] == pytest.approx(1.5 * 0.075), "half of two lines, and half of one"
 
 
 def test_a_caption_speaks_of_no_line_that_is_not_drawn(toy: Toy) -> None:

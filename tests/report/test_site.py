@@ -62,9 +62,20 @@ def test_site(only_here: Path) -> None:
     (out / "mine.txt").write_text("stays")
     pages = site.build(only_here / "results", out, said.append)
     assert pages == site.Pages(out / "index.html", (out / "toy.html",))
-    made = ["experiments", "figures", "index.html", "mine.txt", "notebooks", "page.css", "toy.html", "trials"]
+    made = [
+        "experiments",
+        "figures",
+        "index.html",
+        "mine.txt",
+        "notebooks",
+        "page.css",
+        "page.js",
+        "toy.html",
+        "trials",
+    ]
     assert sorted(path.name for path in out.iterdir()) == made
-    assert [path.name for path in (out / "figures").iterdir()] == ["toy.header.header-lengths.png"]
+    named = ["toy.header.header-lengths.csv", "toy.header.header-lengths.png"]
+    assert sorted(path.name for path in (out / "figures").iterdir()) == named
     assert not list(only_here.glob(".report-*"))
     assert any("a remark" in text for text in said)
     page, index = pages.articles[0].read_text(), pages.index.read_text()

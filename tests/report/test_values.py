@@ -70,3 +70,19 @@ def test_a_page_has_few_points_and_the_file_all() -> None:
     panel.plot(range(3000), range(3000), label="many")
     assert as_csv(figure).count("\n") == 3001
     assert len(json.loads(as_json(figure))[0]["lines"][0][1]) <= 120
+
+
+def test_every_kind_of_drawing_has_its_values() -> None:
+    figure, (panel,) = axes()
+    panel.stairs([3, 4], [0, 1, 2], baseline=None, label="steps")
+    panel.bar([5, 6], [7, 8], label="bars")
+    panel.scatter([1], [2], label="marks")
+    panel.vlines([3], [0], [9], label="spans")
+    panel.pcolormesh([[1.5, 2.5]])
+    panel.set_yticks([0.5], ["a row"])
+    rows = [(row["series"], row["x"], row["y"]) for row in csv.DictReader(io.StringIO(as_csv(figure)))]
+    assert rows == [
+        *(("steps", "0", "3"), ("steps", "1", "4"), ("bars", "5", "7"), ("bars", "6", "8")),
+        *(("marks", "1", "2"), ("spans", "3", "0"), ("spans", "3", "9"), ("a row", "1", "1.5"), ("a row", "2", "2.5")),
+    ]
+    assert json.loads(as_json(figure))

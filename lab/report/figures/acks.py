@@ -38,8 +38,8 @@ def ack_rates(
         data = np.histogram(ahead.time_ns, edges, weights=ahead.payload)[0] / full
         acks = np.histogram(back.time_ns[back.pure_ack], edges)[0]
         at = 1e3 * (edges - connection.start_ns) / 1e9
-        panel.stairs(data, at, color=ARMS[0], linewidth=1.8, baseline=None)
-        panel.stairs(acks, at, color=ARMS[1], linewidth=1.8, baseline=None)
+        panel.stairs(data, at, color=ARMS[0], linewidth=1.8, baseline=None, label="data segments")
+        panel.stairs(acks, at, color=ARMS[1], linewidth=1.8, baseline=None, label="ACKs")
         ratio = data.sum() / max(1, acks.sum())
         ends = [
             Label(_typical(data), "data segments", ARMS[0]),

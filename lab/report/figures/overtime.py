@@ -109,7 +109,7 @@ def windows(claim: TestedClaim, *arms: str) -> Html:
         f"{each.label}: {', '.join(label.text for label in found)}" for each, found in zip(shown, ends, strict=True)
     )
     caption = "The window that the receiver advertises (rwnd), and what is sent but not acknowledged (in flight)."
-    return picture(claim, "windows", figure, alt, caption, shown)
+    return picture(claim, "windows", figure, alt, caption, cases)
 
 
 def _packets(each: TestedCase) -> str:
