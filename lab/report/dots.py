@@ -23,9 +23,7 @@ _WITHOUT_FIGURE: tuple[Kind, ...] = (
     "invalid",
     "skipped",
 )  # verdicts without a figure
-_HEADS = "".join(
-    f"<span>{head}</span>" for head in ("Claim", "Claimed", "Measured ÷ claimed (1×: as claimed)", "Measured")
-)
+_HEADS = "".join(f"<span>{head}</span>" for head in ("Claim", "Claimed", "Measured ÷ claimed", "Measured"))
 _MOST_SEEDS = 60  # points of a row that can be told apart
 _MIDDLE, _HALF = 50.0, 44.0  # per cent of the row: the place of "as claimed", and the reach of the axis from there
 
@@ -60,7 +58,7 @@ def dots(claims: Iterable[Claim]) -> Html:
         f'<span class="{kind}" style="left:{_place(ratio, limit):.4g}%">{text}</span>'
         for ratio, (kind, text) in _ticks(limit).items()
     )
-    keys = ['<span class="dot"></span> measured']
+    keys = ['<span class="dot"></span> measured', "1×: as claimed"]
     if any(row.witnesses for row in rows):
         keys.append('<span class="dot witness"></span> with what explains it')
     if any(_ratio(row.decides) == 0 for row in rows):
