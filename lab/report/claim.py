@@ -13,26 +13,15 @@ from lab.errors import InputError
 from lab.report import evidence, html, page, text, wording
 from lab.report.diagram import diagram
 from lab.report.html import Html
+from lab.report.quantity import measured, quantity
 from lab.report.settings import describe, traffic
 from lab.report.tested import TestedCase, TestedClaim
 from lab.spec.case import Cause
-from lab.spec.metric import described
 from lab.units import to_plain
 from lab.verdict import Kind, Result, Verdict
 
 __all__ = ["Claim", "quantity"]
 
-_CAPITALS = (
-    "ACK",
-    "ACKs",
-    "CPU",
-    "Flent",
-    "GB",
-    "Jain",
-    "JSON",
-    "MSS",
-    "RTT",
-)  # words of a metric's name with capital letters
 _MANY = 6  # the most cases whose packets are linked above the table
 
 
@@ -191,7 +180,7 @@ class Claim(TestedClaim):
             + self._changes()
             + self._swept(),
         )
-        yield "Measured", _measured(case.metric for case in self.judged.cases)
+        yield "Measured", measured(case.metric for case in self.judged.cases)
         if predictions := self.judged.result.predictions:
             skills = self.judged.result.skills
             # arms' predictions may differ in a number
@@ -368,15 +357,6 @@ def _listed(texts: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def quantity(measure: Any) -> str:
-    """Return the name of a metric's quantity, as HTML, with the first sentence of the metric's docstring."""
-    inner = described(measure).innermost
-    called = "_".join(map(str, inner.given.get("keys", ()))) or inner.name  # a program's own name is clearer
-    written = {word.lower(): word for word in _CAPITALS}
-    words = " ".join(written.get(word, word) for word in called.split("_"))
-    return f'<span title="{escape(inner.about)}">{escape(words)}</span>'
-
-
 def _against(tested: TestedCase) -> str:
     """Return one arm's measured figure, the claimed figure and the tolerance."""
     result = tested.result
@@ -394,13 +374,3 @@ def _agrees(tolerance: Any, kind: Kind) -> str:
     if tolerance.sign:
         return "it holds" if kind == "reproduced" else "it does not hold"
     return how if kind == "reproduced" else f"not {how}"
-
-
-def _measured(measures: Iterable[Any]) -> str:
-    """Return the metrics' calls, with the first sentence of each docstring only once."""
-    found: dict[str, list[str]] = {}
-    for measure in measures:
-        metric = described(measure)
-        found.setdefault(metric.about, []).append(html.code(metric.call()))
-    calls = {said: ", ".join(dict.fromkeys(codes)) for said, codes in found.items()}
-    return "; ".join(f"{called} ({html.prose(said)})" if said else called for said, called in calls.items())

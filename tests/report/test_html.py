@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from lab import metric
-from lab.report import claim, html, wording
+from lab.report import html, quantity, wording
 from lab.report.tally import worst
 from lab.spec.tolerance import Absolute, AtMost, Within
 from lab.units import Value
@@ -34,15 +34,15 @@ def test_a_figure_has_four_digits_and_no_exponent(number: float, unit: str, said
 
 def test_a_quantity_of_one_flow_is_called_as_by_itself() -> None:
     whole, part = metric.bulk_goodput(), metric.of_flow("early", metric.bulk_goodput())
-    assert claim.quantity(part) == claim.quantity(whole)
-    assert ">bulk goodput</span>" in claim.quantity(whole)
+    assert quantity.quantity(part) == quantity.quantity(whole)
+    assert ">bulk goodput</span>" in quantity.quantity(whole)
 
 
 def test_a_quantity_is_called_by_what_it_counts_and_not_by_how_it_is_found() -> None:
-    assert ">Jain index</span>" in claim.quantity(metric.jain_index(0, 1))
-    assert ">connections</span>" in claim.quantity(metric.program_json("connections"))
-    assert ">end bytes acked</span>" in claim.quantity(metric.program_json("end", "bytes_acked", unit="B"))
-    assert ">retransmitted share</span>" in claim.quantity(metric.retransmitted_share())
+    assert ">Jain index</span>" in quantity.quantity(metric.jain_index(0, 1))
+    assert ">connections</span>" in quantity.quantity(metric.program_json("connections"))
+    assert ">end bytes acked</span>" in quantity.quantity(metric.program_json("end", "bytes_acked", unit="B"))
+    assert ">retransmitted share</span>" in quantity.quantity(metric.retransmitted_share())
 
 
 def test_a_tolerance_has_no_exponent_and_is_kept_in_one_line() -> None:
@@ -60,7 +60,7 @@ def test_the_sign_of_a_bound_stays_with_its_figure() -> None:
 
 
 def test_a_metric_of_several_arms_is_explained_once() -> None:
-    said = claim._measured([metric.most_in_flight("a", 0, 1), metric.most_in_flight("a", 0, 2)])
+    said = quantity.measured([metric.most_in_flight("a", 0, 1), metric.most_in_flight("a", 0, 2)])
     assert said.count("<code>most_in_flight(") == 2
     assert said.count("Measure the largest number of segments") == 1
 
