@@ -217,21 +217,27 @@ def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:
     for index in reversed(range(len(places))):
         places[index] = min(places[index], ceiling - halves[index])
         ceiling = places[index] - halves[index]
-    for place, text, label in zip(places, texts, ordered, strict=True):
-        end = (label.y - low) / (high - low)
-        moved = abs(place - end) > room / 2
+    ends = [(label.y - low) / (high - low) for label in ordered]
+    moved = [abs(place - end) > room / 2 for place, end in zip(places, ends, strict=True)]
+    for place, end, is_moved, text, label in zip(places, ends, moved, texts, ordered, strict=True):
+        line = {
+            "arrowstyle": "-",
+            "color": label.colour,
+            "linewidth": 0.7,
+            "relpos": (0, 0.5),
+            "shrinkA": 0,
+            "shrinkB": 0,
+        }
         target.annotate(
             text,
             (1.0, end),
-            (1.04 if moved else 1.01, place),
+            (1.06 if any(moved) else 1.01, place),
             xycoords="axes fraction",
             textcoords="axes fraction",
             va="center",
             color=label.colour,
             annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": label.colour, "linewidth": 0.7, "shrinkA": 1, "shrinkB": 0}
-            if moved
-            else None,
+            arrowprops=line if is_moved else None,
         )
 
 
