@@ -217,7 +217,7 @@ for (const chart of document.querySelectorAll("svg.chart[data-low]")) {
     back.hidden = view[1] === width;
   };
   const back = button("whole trial", "Show the whole trial", () => zoom(left, width));
-  const closer = button("zoom in", "Show half of the time", () => zoom(view[0] + view[1] / 4, view[1] / 2));
+  const closer = button("zoom in", "zoom in to half of the time", () => zoom(view[0] + view[1] / 4, view[1] / 2));
   const earlier = button("←", "Show earlier times", () => zoom(view[0] - view[1] / 2, view[1]));
   const later = button("→", "Show later times", () => zoom(view[0] + view[1] / 2, view[1]));
   const buttons = document.createElement("p");
