@@ -117,7 +117,8 @@ class Picture(Html):
         self.caption = caption
         self.csv = csv
         shown = _framed(svg, alt) if foreign else _inlined(svg, name, alt)
-        data = f" data-values='{escape(values)}'" if values else ""
+        plain = escape(values, quote=False).replace("'", "&#x27;")  # JSON has many double quotes
+        data = f" data-values='{plain}'" if values else ""
         super().__init__(f'<figure id="{escape(name)}"{data}>{shown}', f"<figcaption>{caption}</figcaption></figure>")
 
     def save(self, path: Path | str) -> None:

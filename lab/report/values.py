@@ -20,7 +20,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import StepPatch
 
 _POINT = 72  # units of an SVG drawing per inch
-_MOST = 120  # points of a line that the page has, because its drawing has few pixels
+_MOST = 60  # points of a line that the page has, because its drawing has few pixels
 _MOST_ROWS = 5_000  # points of a line in the CSV
 _STYLES = {"--": "predicted", ":": "reported"}  # what an unnamed line is, by its style
 

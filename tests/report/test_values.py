@@ -69,7 +69,7 @@ def test_a_page_has_few_points_and_the_file_all() -> None:
     figure, (panel,) = axes()
     panel.plot(range(3000), range(3000), label="many")
     assert as_csv(figure).count("\n") == 3001
-    assert len(json.loads(as_json(figure))[0]["lines"][0][1]) <= 120
+    assert len(json.loads(as_json(figure))[0]["lines"][0][1]) <= 60
 
 
 def test_every_kind_of_drawing_has_its_values() -> None:
