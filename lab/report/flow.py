@@ -100,13 +100,14 @@ class DrawnFlow:
         return [panel for panel in panels if panel.lines]
 
     def _goodput(self) -> _Points:
-        """Return (s, bit/s) from burst to burst, at most a hundred points. Bins of a fixed width would cut some
-        bursts.
+        """Return (s, bit/s) from burst to burst, at most fifty points.
+
+        Bins of a fixed width would cut bursts. A mean over one burst would show when it began, not the rate.
         """
         start, ends = self.connection.start_ns, [(part.back.time_ns, part.acked) for part in self.connection.parts()]
         times, acked = (np.concatenate(each) for each in zip(*ends, strict=True))
         fresh = np.flatnonzero(np.diff(np.maximum(acked, 0), prepend=0) > 0)
-        return whole_bursts((times[fresh] - start) / 1e9, acked[fresh] - acked[fresh[:1]], self.seconds / 100)
+        return whole_bursts((times[fresh] - start) / 1e9, acked[fresh] - acked[fresh[:1]], self.seconds / 50)
 
     def _bytes(self) -> Panel:
         start, ahead, back = self.connection.start_ns, self.connection.forward, self.connection.back
