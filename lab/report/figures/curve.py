@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from itertools import pairwise
 from math import inf
 from types import MappingProxyType
@@ -121,7 +122,8 @@ def sweep(
     labels(panel, ends)
     alt = f"{of}: " + "; ".join(f"{each.label}: {wording.figure(each.result.measured)}" for each in shown)
     several = any(len(each.result.sample.figures) > 1 for each in shown)
-    caption = "Points: measured"
+    named = f"{of}, by {claim.judged.declared.experiment.axis}"
+    caption = f"{escape(named[:1].upper() + named[1:])}. Points: measured"
     caption += ", as mean or median, with its interval; small points: the trials. " if several else ". "
     caption += f"Dashed: predicted.{' Crosses: claimed.' if said else ''}"
     return picture(claim, "sweep", figure, alt, caption, shown)
