@@ -12,7 +12,7 @@ from rich.text import Text
 
 from lab.ext.explain.explaining import Explained, Explanation, Facts
 from lab.ext.explain.labels import Stretch
-from lab.ext.explain.limits import MEANING, Limit
+from lab.ext.explain.limits import MEANING, SAME_MOMENT_LEAST_NS, Limit
 from lab.report.wording import figure, plural
 from lab.units import Value
 
@@ -131,6 +131,8 @@ def described(facts: Facts) -> str:
     """Return where a connection was captured, and what its handshake agreed on."""
     place = {"unknown": "captured at an unknown place", "between": "captured between the ends"}
     said = [place.get(facts.where.name, f"captured at the {facts.where.name}")]
+    if facts.where.rtt is not None and facts.where.rtt < SAME_MOMENT_LEAST_NS:
+        said = ["captured near both ends"]
     if facts.where.rtt is not None:
         said.append(f"least RTT {figure(Value(facts.where.rtt / 1e9, 's'))}")
     said.append(f"full segment {facts.mss} B")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lab.ext.explain.connections import FoundConnection, Rows
-from lab.ext.explain.limits import GROUP, LOCAL, TICK_NS
+from lab.ext.explain.limits import GROUP, LOCAL, SAME_MOMENT_LEAST_NS, TICK_NS
 from lab.metric.arrays import Bools, Floats, Ints, np
 from lab.metric.packets import ACK, FIN, RST, SYN
 
@@ -216,8 +216,10 @@ def place(rows: Rows, found: SegmentsAndAcks, connection: FoundConnection) -> Pl
         behind, reason = _released(found, beyond), "the times from ACKs to segments"
     if beyond is None or behind is None:
         return Place("unknown", beyond, behind, "neither a handshake nor timestamps were captured")
-    whole = max(beyond + behind, 1)
-    if behind <= LOCAL * whole or behind <= TICK_NS < beyond:
+    whole = beyond + behind
+    if whole < SAME_MOMENT_LEAST_NS:
+        return Place("sender", beyond, behind, "the round trip is too short to tell the ends apart")
+    if behind <= LOCAL * whole:
         return Place("sender", beyond, behind, reason)
     if beyond <= LOCAL * whole:
         return Place("receiver", beyond, behind, reason)
