@@ -13,6 +13,7 @@ EXTENSIONS = (
     "comparison",
     "course",
     "doctor",
+    "explain",
     "export",
     "hands_on",
     "importing",

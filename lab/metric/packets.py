@@ -224,17 +224,24 @@ class Packets:
     def _ends(self) -> Ints:
         return self._records + RECORD + self.captured
 
-    @cached_property
-    def _layers(self) -> _Layers:
+    def _network(self) -> tuple[Ints, Ints]:
+        """Return each packet's EtherType, past VLAN tags, and the position of its network header."""
         at = self._records + RECORD + _MACS
-        kind = self._gather(">u2", at)
+        return self._past_tags(self._gather(">u2", at), at + 2)
+
+    def _past_tags(self, kind: Ints, network: Ints) -> tuple[Ints, Ints]:
+        """Return the EtherType and the position after VLAN tags, for headers that begin with tags of type `kind`."""
         for _ in range(_DEPTH):
             tagged = np.isin(kind, _VLAN)
             if not tagged.any():
                 break
-            at = at + 4 * tagged
-            kind = np.where(tagged, self._gather(">u2", at), kind)
-        network = at + 2
+            kind = np.where(tagged, self._gather(">u2", network + 2), kind)
+            network = network + 4 * tagged
+        return kind, network
+
+    @cached_property
+    def _layers(self) -> _Layers:
+        kind, network = self._network()
         four = (kind == _IPV4) & (network + 20 <= self._ends)
         six = (kind == _IPV6) & (network + 40 <= self._ends)
         whole = self._records + RECORD + self.frame - network  # for packets too long for IP's length field

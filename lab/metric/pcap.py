@@ -13,7 +13,7 @@ from lab.metric.arrays import DType, Ints, np
 GLOBAL, RECORD = 24, 16  # bytes of the file's header and of a record's
 _LONGEST = 2**18  # no packet is longer, captured or not (libpcap's MAXIMUM_SNAPLEN)
 _DAYS = 2**20  # seconds: guesses assume that a capture lasts at most this long
-_REACH = 4096  # bytes searched for each guess
+_REACH = 256  # bytes searched for each guess: longer records are few, and fewer guesses will do
 _WALKS = 2048  # walks side by side: with fewer, numpy is slower than a single walk
 _WINDOW = 1 << 26  # bytes of the file whose records are found at a time
 _KEPT = 8  # windows

@@ -146,7 +146,7 @@ def whole_bursts(times: Any, total: Any, least: float) -> _Points:
     long as the longest silence within `least` of the burst. Without silences, each arrival is a burst. The mean over
     whole bursts is the rate, regardless of the bursts' period. An unfinished burst at the end is ignored.
     """
-    if len(times) < 2:
+    if len(times) < 2 or least <= 0:
         return []
     silences = np.diff(times, prepend=times[0])
     places = (times // least).astype(np.int64)

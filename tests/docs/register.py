@@ -75,9 +75,15 @@ OTHER_MACHINE = "it is for another machine; tests/ext/cluster starts such a work
 RENDERS = "it executes all notebooks; tests/report renders small ones"
 
 REDIRECTS = "its output goes to a file, which a test's commands cannot do; a person tried it"
+EXPLAINS = "it needs a capture beside it; tests/ext/explain explains some"
 SHOWS = "it needs a capture beside it; tests/ext/export/test_wireshark.py shows one with the profile"
 PROMPTS = "it needs a script of the reader's; tests/ext/mininet/test_mn.py types at the prompt of one"
 PARSED = {
+    "lab explain capture.pcap": EXPLAINS,
+    "lab explain capture.pcap --flow 2": EXPLAINS,
+    "lab explain capture.pcap -o transfer.html": EXPLAINS,
+    "lab explain capture.pcap --json": EXPLAINS,
+    "lab run tcp-bottleneck/delay-100ms tcp-bottleneck/wmem-6m": ALL_CLAIMS,
     "lab mininet --clock real script.py": PROMPTS,
     "WIRESHARK_CONFIG_DIR=wireshark tshark -C replab -r capture.sender.eth0.pcap": SHOWS,
     "lab shell two-hosts -c 'timeout 5 tcpdump -U -s 128 -ni eth0 -w - 2> /dev/null & sleep 1;"

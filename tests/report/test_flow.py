@@ -36,3 +36,8 @@ def test_a_stall_is_seen() -> None:
 @pytest.mark.parametrize("count", [0, 1, 2])
 def test_too_few_arrivals_have_no_rate(count: int) -> None:
     assert whole_bursts(np.arange(count) / 100, np.arange(count), 0.05) == []
+
+
+def test_a_trial_without_a_duration_has_no_rate() -> None:
+    """All its ACKs came at one instant, so that the shortest burst of a drawing would be 0 s."""
+    assert whole_bursts(np.zeros(5), np.arange(5), 0.0) == []

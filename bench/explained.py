@@ -1,0 +1,339 @@
+"""Judge `lab explain` on transfers that nobody tuned it to: `make explain-truth`, or `-m bench.explained --help`.
+
+A date decides the transfers: path, buffers, queue, losses, congestion control and program. Each runs in virtual time,
+is captured at both ends, and is sampled with tcp_info. The kernel's own account of each interval between two samples
+(busy, limited by the receive window or by the send buffer; cwnd, ssthresh, unsent bytes) is compared with the label
+that the capture alone gave. What comes out is the confusion matrix of time.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from bench.draw import Dice, Drawn, Figure, case_of
+from bench.holdout import SCRATCH
+from lab import metric, model
+from lab.app import userlands
+from lab.errors import LabError
+from lab.ext.explain.explaining import Explanation, explain
+from lab.ext.explain.limits import FULL, SHORTEST_ROUND_NS, STANDING, STANDING_LEAST_NS, Limit
+from lab.guest import outputs
+from lab.guest.probe import Capture, TcpInfo
+from lab.guest.task import Observer
+from lab.guest.workload import Bulk, PacedReader, RequestResponse, SmallWrites
+from lab.machine.kernel import choose
+from lab.metric.arrays import Bools, np
+from lab.metric.tcp_info import Samples, read
+from lab.record.date import now
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.runner.plan import trial_of
+from lab.runner.progress import shown
+from lab.runner.schedule import Runner
+from lab.spec import find
+from lab.spec.changes import Changes
+from lab.units import Duration, Rate, Size
+
+CASES = 60
+KERNEL = "7.2"
+RATES = (2e6, 2e8)  # bit/s
+DELAYS = (1e-3, 0.06)  # seconds, one way
+BUFFERS = (32 << 10, 8 << 20)  # bytes
+LOSSES = (1e-4, 0.03)
+QUEUES = (0.2, 4.0)  # BDPs
+FRAMES = 16_000  # full ones, that a trial carries at most
+NAMED = 0.9  # captures with a smaller share of time as the kernel has it
+PAYLOAD = 1448 / 1538  # of the wire's time
+ENDS = ("sender", "receiver")
+
+GROUPS: Mapping[str, tuple[Limit, ...]] = {  # labels that the kernel's account does not distinguish
+    "application": (Limit.IDLE, Limit.TURNS, Limit.HANDSHAKE),
+    "Nagle": (Limit.NAGLE,),
+    "receive window": (Limit.WINDOW, Limit.ZERO_WINDOW),
+    "send buffer": (Limit.SEND_BUFFER,),
+    "slow start": (Limit.SLOW_START,),
+    "congestion window": (Limit.CWND, Limit.TIMEOUT, Limit.REORDERING, Limit.BLACK_HOLE, Limit.PACING),
+    "bottleneck rate": (Limit.RATE,),
+    "cannot tell": (Limit.UNKNOWN,),
+}
+_GROUP = {limit: group for group, limits in GROUPS.items() for limit in limits}
+
+
+def draw(day: str, number: int) -> Drawn:
+    """Draw one transfer."""
+    dice = Dice(f"explained {day} {number}")
+    rate, delay = dice.between(RATES), dice.between(DELAYS)
+    per_second = rate / 8 / 1538
+    bdp = max(rate * 2 * delay / 8 / 1538, 4)
+    way: dict[str, Any] = {"rate": Rate(1000 * round(rate / 1000)), "delay": Duration(1000 * round(1e6 * delay))}
+    there = {**way, "limit": "ample" if dice.happens(0.3) else max(8, round(bdp * (1 + dice.between(QUEUES))))}
+    if dice.happens(0.3):
+        there["loss"] = f"{100 * dice.between(LOSSES):.3f} %"
+    sysctls = {}
+    for name, least, probability in (("rmem", 131072, 0.4), ("wmem", 16384, 0.4)):
+        if dice.happens(probability):
+            most = round(dice.between(BUFFERS))
+            sysctls[f"net.ipv4.tcp_{name}"] = f"4096 {min(least, most)} {most}"
+    if dice.happens(0.15):
+        sysctls["net.ipv4.tcp_timestamps"] = "0"
+    links = {"path": {"rate": None, "delay": None, "forward": there, "back": {**way, "limit": "ample"}}}
+    hosts: dict[str, Any] = {"sender": {"offloads": {"tso": True, "gso": True}}} if dice.happens(0.2) else {}
+    network = find.topology("two-hosts").resolve(Changes(links=links, sysctls=sysctls, hosts=hosts))
+    kind = dice.choose([name for name, (weight, _) in _PROGRAMS.items() for _ in range(weight)])
+    seconds = min(5.0, FRAMES / per_second)
+    workload = _PROGRAMS[kind][1](dice, rate, seconds)
+    snap = Size(128)
+    probes: tuple[Observer, ...] = (*(Capture(node=end, snap=snap) for end in ENDS), TcpInfo(node="sender"))
+    figure = Figure(workload, metric.bulk_goodput(), model.goodput_bulk, probes)
+    case = case_of(kind, f"{day}/{number}", network, figure)
+    return Drawn(number, case, KERNEL, round(dice.between((1, 1e6))))
+
+
+def _bulk(dice: Dice, _rate: float, seconds: float) -> Bulk:
+    return Bulk(duration=_time(seconds), congestion=dice.choose(("cubic", "cubic", "reno", "bbr")))
+
+
+def _slow_writer(dice: Dice, rate: float, seconds: float) -> Bulk:
+    """Writes a block, then computes for some time: at 0.05 to 0.8 of the path's rate."""
+    block = round(dice.between((4e3, 2e5)))
+    effort = 8 * block / rate / dice.between((0.05, 0.8))
+    effort = min(effort, seconds / 8)
+    return Bulk(duration=_time(seconds), block=Size(block), effort=Duration(1000 * round(1e6 * effort)))
+
+
+def _slow_reader(dice: Dice, rate: float, seconds: float) -> PacedReader:
+    block = round(dice.between((16e3, 128e3)))
+    least = 8 * block * 4 / seconds
+    return PacedReader(
+        duration=_time(seconds), rate=Rate(round(max(least, rate * dice.between((0.05, 1.2))))), block=Size(block)
+    )
+
+
+def _turns(dice: Dice, _rate: float, _seconds: float) -> RequestResponse:
+    return RequestResponse(
+        count=20,
+        interval=Duration(10**6 * round(dice.between((1, 300)))),
+        request=Size(round(dice.between((1, 20_000)))),
+        response=Size(round(dice.between((1, 20_000)))),
+        think=Duration(10**6 * round(dice.between((1, 50)))),
+    )
+
+
+def _small(dice: Dice, _rate: float, _seconds: float) -> SmallWrites:
+    return SmallWrites(
+        messages=round(dice.between((5, 30))),
+        writes=round(dice.between((2, 15))),
+        size=Size(round(dice.between((1, 400)))),
+        way=dice.choose(("plain", "plain", "nodelay", "writev")),
+    )
+
+
+def _time(seconds: float) -> Duration:
+    return Duration(10**6 * max(500, round(1000 * seconds)))
+
+
+_PROGRAMS: Mapping[str, tuple[int, Callable[[Dice, float, float], Any]]] = {  # and how often each is drawn
+    "bulk": (10, _bulk),
+    "slow writer": (3, _slow_writer),
+    "slow reader": (3, _slow_reader),
+    "turns": (2, _turns),
+    "small writes": (2, _small),
+}
+
+
+@dataclass(frozen=True)
+class Compared:
+    """Holds the time of one capture by (the kernel's account, the label), in seconds."""
+
+    number: int
+    program: str
+    end: str
+    time: Mapping[tuple[str, str], float]
+
+    @property
+    def right(self) -> float:
+        """Return the share of time with the same label."""
+        whole = sum(self.time.values())
+        return sum(time for (truth, label), time in self.time.items() if truth == label) / whole if whole else 1.0
+
+
+def account(samples: Samples, drawn: Drawn) -> Iterator[tuple[int, int, str]]:
+    """Yield (start, end, group) for each interval between two samples, from the kernel's account.
+
+    The kernel counts the time in which it was idle, limited by the receive window, and limited by the send buffer
+    (tcp_chrono, net/ipv4/tcp_output.c). The rest of its busy time is divided by the state at the interval's end. With
+    nothing unsent and room in cwnd, the program had nothing to send; a bulk writer, which never rests, had no room in
+    the send buffer. With less than a segment unsent and room in cwnd, Nagle's algorithm held it. Else cwnd is the
+    limit: the bottleneck's rate if srtt is above the least RTT by what `lab explain` takes for a queue, or if the rate
+    that was set is used in full; slow start below ssthresh.
+    """
+    names = ("busy_time", "rwnd_limited", "sndbuf_limited", "notsent_bytes", "snd_cwnd", "snd_ssthresh", "unacked")
+    columns = {name: samples[name].astype(np.int64) for name in (*names, "rtt", "min_rtt", "snd_mss", "lost", "sacked")}
+    least = int(columns["min_rtt"][-1]) * 1000
+    timer = _waits_for_timer(samples)
+    full = _full(samples, drawn)
+    program = drawn.case.arm
+    for row in range(1, len(samples)):
+        start, end = int(samples.time_ns[row - 1]), int(samples.time_ns[row])
+        busy, window, buffer = (1000 * int(columns[name][row] - columns[name][row - 1]) for name in names[:3])
+        state = {name: int(column[row]) for name, column in columns.items()}
+        parts = {
+            "application": end - start - busy,
+            "receive window": window,
+            "send buffer": buffer,
+            _busy(state, least, bool(full[row])): busy - window - buffer,
+        }
+        more = int(samples["bytes_sent"][-1]) > int(samples["bytes_sent"][row])
+        if program == "bulk" and more and _busy(state, least, False) == "application":
+            parts["send buffer"] += parts.pop("application")  # its writer never rests: it waited for room in the buffer
+        elif parts["application"] == 0 and _busy(state, least, False) == "application":
+            parts["application"] = busy - window - buffer
+        group = max(parts, key=lambda name: parts[name])
+        yield start, end, "congestion window" if timer[row] and group == "application" else group
+
+
+def _waits_for_timer(samples: Samples) -> list[bool]:
+    """Return for each sample whether data is outstanding, and the next event is a retransmission without an ACK."""
+    resent, acked, unacked = (samples[name].astype(np.int64) for name in ("total_retrans", "bytes_acked", "unacked"))
+    found, waits = [], False
+    for row in range(len(samples) - 1, -1, -1):
+        if row + 1 < len(samples):
+            if acked[row + 1] > acked[row]:
+                waits = False
+            elif resent[row + 1] > resent[row]:
+                waits = True
+        found.append(waits and bool(unacked[row]))
+    return found[::-1]
+
+
+def _full(samples: Samples, drawn: Drawn) -> Bools:
+    """Return in which samples the acknowledged bytes of the last round trip used the path's rate in full."""
+    rate = drawn.case.network.links[0].forward.rate
+    assert rate is not None
+    acked, rtt = samples["bytes_acked"].astype(np.int64), samples["rtt"].astype(np.int64) * 1000
+    span = np.maximum(rtt, SHORTEST_ROUND_NS)
+    before = np.maximum(np.searchsorted(samples.time_ns, samples.time_ns - span, side="right") - 1, 0)
+    took = np.maximum(samples.time_ns - samples.time_ns[before], 1)
+    full: Bools = 8e9 * (acked - acked[before]) / took >= FULL * rate.bps * PAYLOAD
+    return full
+
+
+def _busy(state: Mapping[str, int], least: int, full: bool) -> str:
+    flight = state["unacked"] - state["sacked"] - state["lost"]
+    if flight < state["snd_cwnd"] and not state["lost"]:
+        if state["notsent_bytes"] == 0:
+            return "application"
+        if state["notsent_bytes"] < state["snd_mss"]:
+            return "Nagle"
+    if full or 1000 * state["rtt"] >= least + max(STANDING * least, STANDING_LEAST_NS):
+        return "bottleneck rate"
+    return "slow start" if state["snd_cwnd"] < state["snd_ssthresh"] else "congestion window"
+
+
+def compare(record: Record, drawn: Drawn, end: str) -> Compared:
+    """Compare the labels of one capture with the kernel's account of the same connection."""
+    found = explain(record.path(outputs.capture(end, "eth0")))
+    every = [each for each in found.connections if each.stretches]
+    samples = [each for each in read(record.path(outputs.tcp_info("sender"))) if len(each) > 1]
+    time: dict[tuple[str, str], float] = {}
+    for one in samples:
+        ports = {one.local_port, one.remote_port}
+        match = [each for each in every if {each.sender.source_port, each.sender.destination_port} == ports]
+        if match:
+            _add(time, one, match[0], drawn)
+    return Compared(drawn.number, drawn.case.arm, end, time)
+
+
+def _add(time: dict[tuple[str, str], float], samples: Samples, found: Explanation, drawn: Drawn) -> None:
+    ends = [each.end for each in found.stretches]
+    for start, end, group in account(samples, drawn):
+        if start < found.start or end > found.end:
+            continue
+        at = bisect_right(ends, (start + end) // 2)
+        label = _GROUP[found.stretches[min(at, len(ends) - 1)].limit]
+        if group == "Nagle" and drawn.case.arm != "small-writes":
+            # the end of a block waits, and so does its slow writer: both are right
+            group = label if label == "Nagle" else "application"
+        time[group, label] = time.get((group, label), 0.0) + (end - start) / 1e9
+
+
+def run(cases: Sequence[Drawn], results: Path, jobs: int | None) -> list[Compared]:
+    """Run the transfers that the store lacks, and compare all. Raises LabError."""
+    store, kernel = Store(results), choose("uml", KERNEL)
+    userland = userlands.chosen("sealed", "uml")
+    trials = {each.number: trial_of(each.case, kernel, "virtual", each.seed, userland=userland) for each in cases}
+    with shown(len(trials)) as progress:
+        outcomes = Runner(store, [kernel], jobs).run(list(trials.values()), progress)
+    compared = []
+    for each in cases:
+        outcome = outcomes[trials[each.number].address]
+        if isinstance(outcome, Record):
+            compared += [compare(outcome, each, end) for end in ENDS]
+        else:
+            print(f"explained: {each.number}: {outcome}", file=sys.stderr)
+    return compared
+
+
+def matrix(compared: Sequence[Compared], title: str) -> Table:
+    """Return the confusion matrix in per cent of each row's time: rows are the kernel's account, columns labels."""
+    total = dict.fromkeys(((truth, label) for truth in GROUPS for label in GROUPS), 0.0)
+    for each in compared:
+        for pair, time in each.time.items():
+            total[pair] += time
+    table = Table("the kernel's account", "s", *GROUPS, title=title, box=None)
+    for truth in GROUPS:
+        whole = sum(total[truth, label] for label in GROUPS)
+        if whole:
+            table.add_row(truth, f"{whole:.0f}", *(f"{100 * total[truth, label] / whole:.1f}" for label in GROUPS))
+    whole = sum(total.values())
+    right = sum(time for (truth, label), time in total.items() if truth == label)
+    blind = sum(time for (_, label), time in total.items() if label == "cannot tell")
+    right, blind = (100 * part / max(whole, 1e-9) for part in (right, blind))
+    table.caption = f"{right:.1f} % of {whole:.0f} s as the kernel has it; cannot tell: {blind:.1f} %"
+    return table
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a draw, print the matrices, and return 3 if the machine cannot run it."""
+    parser = argparse.ArgumentParser(prog="make explain-truth", description="Judge `lab explain` by the kernel.")
+    parser.add_argument("--date", default=now()[:10], type=lambda text: date.fromisoformat(text).isoformat(),
+                        help="decides the transfers (today's, in UTC)")  # fmt: skip
+    parser.add_argument("--cases", type=int, default=CASES, help=f"how many ({CASES})")
+    parser.add_argument("--only", type=int, action="append", metavar="N", help="run this one; may be repeated")
+    parser.add_argument("--jobs", type=int, help="trials at a time (one for each core)")
+    parser.add_argument("--results", type=Path, default=SCRATCH / "explained", help="where trials are kept")
+    asked = parser.parse_args(argv)
+    console = Console(highlight=False, width=140)
+    try:
+        compared = run([draw(asked.date, number) for number in asked.only or range(1, asked.cases + 1)],
+                       asked.results, asked.jobs)  # fmt: skip
+    except LabError as error:
+        print(f"explained: {error}", file=sys.stderr)
+        return error.exit_code
+    for end in ENDS:
+        console.print(matrix([each for each in compared if each.end == end], f"captured at the {end}"), "")
+    (asked.results / f"{asked.date}.json").write_text(
+        json.dumps([{"number": each.number, "program": each.program, "end": each.end, "right": each.right,
+                     "time": [[*pair, time] for pair, time in each.time.items()]} for each in compared]) + "\n"
+    )  # fmt: skip
+    for each in sorted(compared, key=lambda each: each.right):
+        if each.right < NAMED:
+            wrong = sorted(((time, *pair) for pair, time in each.time.items() if pair[0] != pair[1]), reverse=True)
+            worst = "; ".join(f"{truth}, labelled {label}: {time:.2f} s" for time, truth, label in wrong[:2])
+            console.print(f"{each.number} {each.program} at the {each.end}: {100 * each.right:.0f} %. {worst}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

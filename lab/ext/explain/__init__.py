@@ -1,0 +1,16 @@
+"""Explain what limited each TCP transfer in a capture, and when: `lab explain`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("explain",),
+    section="Networks",
+    examples={
+        "explain": (
+            "lab explain capture.pcap",
+            "lab explain capture.pcapng.zst --flow 3",
+            "lab explain capture.pcap -o transfer.html",
+        )
+    },
+    functions=("explain",),
+)

@@ -1,0 +1,259 @@
+"""Label each round of a connection with what limited it, and join rounds with the same label into stretches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.ext.explain.exchange import NEVER, Place
+from lab.ext.explain.gaps import Why
+from lab.ext.explain.limits import (
+    CLOCKED,
+    FULL,
+    GROWING,
+    MOSTLY,
+    SMOOTH,
+    SPREAD,
+    STANDING,
+    STANDING_LEAST_NS,
+    STUCK,
+    Limit,
+)
+from lab.ext.explain.rounds import NONE, Rounds
+from lab.metric.arrays import Bools, Ints, np
+
+_DIRECT = {  # reasons that need no further evidence
+    Why.WINDOW: Limit.WINDOW,
+    Why.CLOSED: Limit.ZERO_WINDOW,
+    Why.IDLE: Limit.IDLE,
+    Why.TURN: Limit.TURNS,
+    Why.NAGLE: Limit.NAGLE,
+    Why.TIMER: Limit.TIMEOUT,
+    Why.SHAKE: Limit.HANDSHAKE,
+    Why.AFTER: Limit.IDLE,
+}
+_NETWORK = (Why.BURST, Why.CLOCKED, Why.SPACED, Why.REPAIR, Why.EMPTY)
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Describes a stretch of time with one limit. Times are in ns since the epoch."""
+
+    start: int
+    end: int
+    limit: Limit
+    packets: tuple[int, int] | None  # numbers in the capture of the first and the last segment
+    flight: int  # most bytes in flight
+    window: int  # largest advertised window in bytes
+    delay: int | None  # median of the rounds' least round trips, in ns
+    sent: int  # segments
+    again: int  # of these, sent again
+    acked: int  # bytes
+
+    @property
+    def seconds(self) -> float:
+        """Return the length in seconds."""
+        return (self.end - self.start) / 1e9
+
+    @property
+    def rate(self) -> float:
+        """Return the acknowledged bytes per time, in bit/s."""
+        return 8 * self.acked / self.seconds if self.end > self.start else 0.0
+
+
+@dataclass(frozen=True)
+class Sight:
+    """Says what the capture shows of a connection."""
+
+    where: Place
+    mss: int
+    acks: bool  # whether the ACKs were captured
+    data: bool
+    scaled: bool  # whether the window scale is known
+    capacity: float  # bytes per second (`exchange.capacity`); 0 if unknown
+    full_arrived: bool  # whether a full-sized segment was ever acknowledged
+
+    @property
+    def missing(self) -> str:
+        """Return what is missing to tell all limits, or ""."""
+        if not self.data:
+            return "the data segments are not in the capture: capture both directions"
+        if not self.acks:
+            return "the ACKs are not in the capture: capture both directions"
+        if self.where.name == "unknown":
+            return f"{self.where.reason}: capture from the start, or with timestamps"
+        if self.where.rtt is None:
+            return "no round trip can be measured"
+        return ""
+
+    @property
+    def doubt(self) -> str:
+        """Return what is missing if some of the limits cannot be told."""
+        if self.missing:
+            return self.missing
+        if not self.scaled:
+            return "the window scale: capture from the start of the connection"
+        return "the queue before the capture: capture at the sender, or with timestamps"
+
+
+def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
+    """Return the limit of each round."""
+    count = len(rounds)
+    if sight.missing:
+        idle = rounds.time[:, Why.IDLE] > MOSTLY * rounds.length
+        blind = not (sight.data and sight.acks)
+        return [Limit.IDLE if each and not blind else Limit.UNKNOWN for each in idle.tolist()]
+    spent = rounds.time
+    network = spent[:, list(_NETWORK)].sum(axis=1)
+    direct = np.stack([spent[:, why] for why in _DIRECT], 1)
+    window = spent[:, Why.WINDOW] + spent[:, Why.CLOSED]
+    kinds = list(_DIRECT.values())
+    direct[:, 0] = np.where(spent[:, Why.CLOSED] <= spent[:, Why.WINDOW], window, 0)
+    direct[:, 1] = np.where(spent[:, Why.CLOSED] > spent[:, Why.WINDOW], window, 0)
+    best = direct.argmax(axis=1)
+    seen = spent.sum(axis=1) > 0
+    full = (rounds.room < sight.mss) & (rounds.again == 0)  # the window was full within the round trip
+    queue = standing(rounds, sight)
+    inner = _network(rounds, sight, queue, _full(rounds, sight))
+    inner = inner if sight.scaled else _unscaled(rounds, inner)
+    found: list[Limit] = []
+    for row in range(count):
+        if not seen[row]:
+            found.append(found[-1] if found else Limit.HANDSHAKE)
+        elif direct[row, best[row]] > network[row]:
+            found.append(kinds[best[row]])
+        elif full[row] and inner[row] is not Limit.SEND_BUFFER:
+            found.append(Limit.WINDOW)
+        else:
+            found.append(inner[row])
+    return _black_holes(found, rounds, sight)
+
+
+def _unscaled(rounds: Rounds, inner: list[Limit]) -> list[Limit]:
+    """Return the limits without those that a receive window of unknown size may have caused."""
+    lost = np.cumsum(rounds.again + rounds.repeats) > 0
+    doubtful = (Limit.SEND_BUFFER, Limit.PACING)
+    return [
+        Limit.UNKNOWN if each in doubtful or (each is Limit.CWND and not after) else each
+        for each, after in zip(inner, lost.tolist(), strict=True)
+    ]
+
+
+def standing(rounds: Rounds, sight: Sight) -> Bools:
+    """Return in which rounds a queue stood at the bottleneck: the mean round trip is above the least by more than
+    jitter.
+
+    Without round trips, as at a receiver without timestamps, the bottleneck's rate has to be used in full.
+    """
+    delay = _filled(rounds.delay(sight.where))
+    known = delay[delay != NONE]
+    if not len(known):
+        return _full(rounds, sight)
+    base = min(int(known.min()), sight.where.rtt or NONE)
+    found: Bools = (delay != NONE) & (delay >= base + max(STANDING * base, STANDING_LEAST_NS))
+    return found
+
+
+def _full(rounds: Rounds, sight: Sight) -> Bools:
+    """Return in which rounds the bottleneck's rate was used in full."""
+    passed = rounds.arrived
+    if sight.where.name == "sender":
+        passed = np.diff(rounds.acked, prepend=rounds.acked[:1])
+        passed = np.where(rounds.acked == NEVER, 0, np.minimum(passed, 1 << 62))
+    passed = np.convolve(passed, np.ones(SMOOTH) / SMOOTH, "same") if len(passed) >= SMOOTH else passed
+    full: Bools = passed >= FULL * sight.capacity * rounds.length / 1e9
+    return full & (sight.capacity > 0)
+
+
+def _filled(delay: Ints) -> Ints:
+    """Return the delays, with the one before for rounds without one."""
+    at = np.maximum.accumulate(np.where(delay != NONE, np.arange(len(delay)), -1)) if len(delay) else delay
+    return np.where(at >= 0, delay[np.maximum(at, 0)], NONE)
+
+
+def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Limit]:
+    """Return the limit of each round in which the sender had data, and the receiver had room."""
+    count = len(rounds)
+    flight, spent = rounds.flight, rounds.time
+    most = np.maximum.accumulate(flight) if count else flight
+    earlier = np.concatenate(([0], most[:-1]))
+    lost = np.cumsum(rounds.again + rounds.repeats) > 0
+    growing = (flight >= GROWING * earlier) & (earlier > 0) & ~lost
+    growing[:-1] |= growing[1:] & ~lost[:-1]  # the round from which it grew
+    first = int(np.argmax(flight > 0)) if (flight > 0).any() else 0
+    growing[first] |= not lost[first]
+    empty = spent[:, Why.EMPTY] > np.maximum(spent[:, Why.CLOCKED] + spent[:, Why.REPAIR], spent[:, Why.SPACED])
+    busy = spent[:, list(_NETWORK)].sum(axis=1)
+    spaced = spent[:, Why.SPACED] > SPREAD * busy
+    clocked = (spent[:, Why.CLOCKED] > CLOCKED * busy) & (sight.where.name == "sender")
+    blind = (rounds.delay(sight.where) == NONE).all()
+    spurious = rounds.spurious * 2 > np.maximum(rounds.again, 1)
+    found = []
+    for row in range(count):
+        if spurious[row] and rounds.again[row]:
+            found.append(Limit.REORDERING)
+        elif empty[row] and not rounds.again[row] and not growing[row]:
+            found.append(Limit.SEND_BUFFER)
+        elif queue[row]:
+            found.append(Limit.RATE)
+        elif growing[row]:
+            found.append(Limit.SLOW_START)
+        elif blind and not full[row]:
+            found.append(Limit.UNKNOWN)
+        elif spaced[row] and not lost[row] and not rounds.short[row]:
+            found.append(Limit.RATE if full[row] else Limit.PACING)
+        elif not lost[row] and not clocked[row] and (rounds.short[row] or not full[row]):
+            found.append(Limit.IDLE)  # a window that is in use grows; ACKs were near, but released nothing
+        else:
+            found.append(Limit.RATE if full[row] else Limit.CWND)
+    return found
+
+
+def _black_holes(found: list[Limit], rounds: Rounds, sight: Sight) -> list[Limit]:
+    """Return the labels, with time-outs as a black hole if no full-sized segment ever arrived, but some were resent."""
+    if sight.full_arrived or int(rounds.full_again.sum()) < STUCK or not (rounds.acked > 0).any():
+        return found
+    return [Limit.BLACK_HOLE if each is Limit.TIMEOUT else each for each in found]
+
+
+def stretches(rounds: Rounds, limits: list[Limit], where: Place, start: int, end: int) -> list[Stretch]:
+    """Return the stretches of a connection from `start` to `end`. They are contiguous."""
+    delays = rounds.delay(where)
+    found: list[Stretch] = []
+    low = 0
+    for row in range(1, len(limits) + 1):
+        if row < len(limits) and limits[row] is limits[low]:
+            continue
+        part = slice(low, row)
+        one, other = max(start, int(rounds.edges[low])), min(end, int(rounds.edges[row]))
+        one, other = (start if low == 0 else one), (end if row == len(limits) else other)
+        numbers = rounds.first_packet[part]
+        numbers = numbers[numbers != NONE]
+        delay = delays[part][delays[part] != NONE]
+        acked = _between(rounds.acked, low, row)
+        if other > one:
+            found.append(
+                Stretch(
+                    start=one,
+                    end=other,
+                    limit=limits[low],
+                    packets=(int(numbers[0]), int(numbers[-1])) if len(numbers) else None,
+                    flight=int(rounds.flight[part].max()),
+                    window=int(rounds.window[part].max()),
+                    delay=int(np.median(delay)) if len(delay) else None,
+                    sent=int(rounds.sent[part].sum()),
+                    again=int(rounds.again[part].sum()),
+                    acked=acked,
+                )
+            )
+        low = row
+    return found
+
+
+def _between(acked: Ints, low: int, high: int) -> int:
+    """Return the bytes acknowledged in rounds `low` to `high`."""
+    last = int(acked[high - 1])
+    before = int(acked[low - 1]) if low else NEVER
+    known = acked[acked != NEVER]
+    if last == NEVER or not len(known):
+        return 0
+    return last - (before if before != NEVER else min(int(known[0]), last))

@@ -1,0 +1,146 @@
+"""Each limit is found in a capture that was written to have it, and shares of time add up to one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab.ext.explain.explaining import Explanation, explain
+from lab.ext.explain.limits import Limit
+from tests.ext.explain.captures import ACK, MSS, PSH, Packet, handshake, pcap, windows
+
+DATA = Path(__file__).parents[2] / "data"
+
+
+def _explained(tmp_path: Path, packets: list[Packet]) -> Explanation:
+    file = tmp_path / "capture.pcap"
+    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
+    [found] = explain(file).connections
+    assert sum(found.shares.values()) == pytest.approx(1)
+    assert all(one.end == other.start for one, other in zip(found.stretches, found.stretches[1:], strict=False))
+    return found
+
+
+def test_a_doubling_flight_is_slow_start(tmp_path: Path) -> None:
+    found = _explained(tmp_path, windows(40, [2, 4, 8, 16, 32]))
+    assert found.shares[Limit.SLOW_START] > 0.5
+    assert found.facts is not None
+    assert found.facts.where.name == "sender"
+    assert found.facts.where.rtt == pytest.approx(40_000_000, rel=0.01)
+    assert found.facts.initial_window == 2 * MSS
+
+
+def test_a_full_receive_window_is_named_with_its_size(tmp_path: Path) -> None:
+    found = _explained(tmp_path, windows(40, [20] * 20, window=20 * MSS))
+    assert found.shares[Limit.WINDOW] > 0.75
+    assert found.stretches[-2].window == 20 * MSS
+
+
+def test_a_closed_window_is_a_zero_window(tmp_path: Path) -> None:
+    packets = windows(10, [10] * 6, window=10 * MSS)
+    end = max(each.ack for each in packets)
+    packets[-1] = Packet(70, back=True, ack=end, window=0)
+    packets += [
+        Packet(900, back=True, ack=end, window=65535),
+        Packet(900.01, seq=end, size=MSS),
+        Packet(910, back=True, ack=end + MSS),
+    ]
+    assert _explained(tmp_path, packets).shares[Limit.ZERO_WINDOW] > 0.8
+
+
+def test_writes_with_pauses_are_an_idle_application(tmp_path: Path) -> None:
+    packets = handshake(20)
+    for turn in range(10):
+        at, seq = 40 + 200 * turn, 1 + 3000 * turn
+        packets += [Packet(at, seq=seq, size=MSS), Packet(at, seq=seq + MSS, size=MSS)]
+        packets += [Packet(at, seq=seq + 2 * MSS, size=3000 - 2 * MSS, flags=ACK | PSH)]
+        packets += [Packet(at + 20, back=True, ack=seq + 3000)]
+    assert _explained(tmp_path, packets).shares[Limit.IDLE] > 0.85
+
+
+def test_answers_before_the_next_request_are_turns(tmp_path: Path) -> None:
+    packets = handshake(50)
+    for turn in range(10):
+        at, seq = 60 + 50 * turn, 1 + 100 * turn
+        packets += [Packet(at, seq=seq, ack=1 + 100 * turn, size=100, flags=ACK | PSH)]
+        packets += [Packet(at + 50, back=True, seq=1 + 100 * turn, ack=seq + 100, size=100, flags=ACK | PSH)]
+    assert _explained(tmp_path, packets).shares[Limit.TURNS] > 0.7
+
+
+def test_small_segments_that_wait_for_acks_are_nagles(tmp_path: Path) -> None:
+    packets = handshake(1)
+    for turn in range(20):
+        at, seq = 2 + 41 * turn, 1 + 10 * turn
+        packets += [Packet(at, seq=seq, size=10, flags=ACK | PSH), Packet(at + 41, back=True, ack=seq + 10)]
+    found = _explained(tmp_path, packets)
+    assert found.shares[Limit.NAGLE] > 0.9
+    assert found.facts is not None
+    assert found.facts.delayed_nagle == 19
+
+
+def test_a_third_of_the_flight_acknowledged_in_silence_is_a_full_send_buffer(tmp_path: Path) -> None:
+    packets, end = handshake(60, scale=7), 1
+    burst = 12
+    for number in range(30):  # a third of the buffer of 36 segments leaves each third of the round trip
+        at = 61 + 20 * number
+        packets += [Packet(at, seq=end + each * MSS, size=MSS) for each in range(burst)]
+        for each in range(1, burst + 1):
+            packets.append(Packet(at + 60 - (burst - each), back=True, ack=end + each * MSS, window=4000))
+        end += burst * MSS
+    assert _explained(tmp_path, packets).shares[Limit.SEND_BUFFER] > 0.6
+
+
+def test_the_retransmission_timer_is_a_time_out(tmp_path: Path) -> None:
+    packets = windows(10, [10] * 3)
+    end = max(each.ack for each in packets)
+    packets += [Packet(41, seq=end, size=MSS), Packet(441, seq=end, size=MSS), Packet(451, back=True, ack=end + MSS)]
+    assert _explained(tmp_path, packets).shares[Limit.TIMEOUT] > 0.7
+
+
+def test_full_segments_that_never_arrive_are_a_black_hole(tmp_path: Path) -> None:
+    packets = [*handshake(10), Packet(11, seq=1, size=100), Packet(21, back=True, ack=101)]
+    packets += [Packet(22 + 200 * (2**turn), seq=101, size=1460) for turn in range(5)]
+    packets += [Packet(22, seq=101, size=1460), Packet(7000, back=True, ack=101)]
+    assert Limit.BLACK_HOLE in _explained(tmp_path, packets).shares
+
+
+def test_a_growing_round_trip_is_the_bottlenecks_rate(tmp_path: Path) -> None:
+    packets, gap, end, acked = handshake(20, scale=7), 1.2, 1, 1
+    sent = 0.0
+    for number in range(600):  # a segment for each ACK: the queue of 40 segments stands
+        at = max(21.0, sent) if number < 40 else 21 + 20 + gap * (number - 40)
+        packets.append(Packet(at, seq=end, size=MSS))
+        end += MSS
+    for number in range(600):
+        acked += MSS
+        packets.append(Packet(21 + 20 + gap * number, back=True, ack=acked, window=4000))
+    found = _explained(tmp_path, packets)
+    assert found.shares[Limit.RATE] > 0.8
+
+
+def test_tls_turns_belong_to_the_handshake(tmp_path: Path) -> None:
+    hello = b"\x16\x03\x01\x02\0"
+    packets = [
+        *handshake(40),
+        Packet(41, seq=1, ack=1, size=300, head=hello),
+        Packet(81, back=True, seq=1, ack=301, size=900, head=hello),
+        Packet(81.1, seq=301, ack=901, size=80, head=b"\x17\x03\x03\0\x4b"),
+        Packet(121, back=True, seq=901, ack=381),
+    ]
+    assert _explained(tmp_path, packets).shares[Limit.HANDSHAKE] > 0.6
+
+
+@pytest.mark.parametrize(("name", "limit"), [("small_writes", Limit.NAGLE), ("transfer", Limit.SLOW_START)])
+def test_captures_of_trials_are_explained(name: str, limit: Limit) -> None:
+    found = max(explain(DATA / f"{name}.pcap").connections, key=lambda each: each.payload[0])
+    assert max(found.shares, key=lambda each: found.shares[each]) is limit
+
+
+def test_the_receivers_capture_is_told_from_the_senders() -> None:
+    places = {}
+    for name in ("hole", "lossy"):
+        [found] = explain(DATA / f"{name}.pcap").connections
+        assert found.facts is not None
+        places[name] = found.facts.where.name
+    assert places == {"hole": "receiver", "lossy": "sender"}
