@@ -135,7 +135,8 @@ def _misused(error: Any) -> int:
         of = context.command_path if context else "lab"
         for form, words in _VALUES.items():
             message = re.sub(form, words, message)
-        said = re.sub(r" \(Possible options: (.*)\)", r". Did you mean one of \1?", " ".join(message.split()))
+        said = re.sub(r" \(Possible options: ([^,]*)\)", r". Did you mean \1?", " ".join(message.split()))
+        said = re.sub(r" \(Possible options: (.*)\)", r". Did you mean one of \1?", said)
         wrong, guess, known = said.rstrip(".").partition(". Did you mean")
         hint = f"did you mean{known}" if guess else f"`{of} --help` shows what it takes"
         _report(InputError(f"{wrong[:1].lower()}{wrong[1:]}; {hint}"))

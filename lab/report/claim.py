@@ -330,9 +330,9 @@ class Claim(TestedClaim):
             setting = f" ({setting})" if setting else ""
             fails = " Its figure does not bear this out." if result.bears_out is False and not each.case.point else ""
             text = html.prose(cause.says)
+            grade = html.graded(cause.grade, cause.terms) if self.records else html.badge("skipped")
             said[each.case.arm] = (
-                f"<p>{html.graded(cause.grade, cause.terms)} <strong>{escape(each.case.title)}</strong>{setting}"
-                f"{figures}: {text}.{fails}</p>"
+                f"<p>{grade} <strong>{escape(each.case.title)}</strong>{setting}{figures}: {text}.{fails}</p>"
             )
         if unexplained := self.judged.declared.experiment.unexplained:
             said[""] = f"<p>{html.graded('open')} {html.prose(unexplained)}</p>"

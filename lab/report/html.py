@@ -127,8 +127,10 @@ def graded(grade: str, terms: str = "") -> str:
 
 
 def witness(result: Result) -> str:
-    """Return a witness's grade and whether its figure supports the explanation."""
+    """Return a witness's grade and whether its figure supports the explanation. Without a figure, it has no grade."""
     assert result.explains
+    if result.measured is None:
+        return badge(result.verdict.kind if result.verdict else "skipped")
     fails = {None: "", True: "", False: ", not borne out"}[result.bears_out]
     grade = result.explains.grade
     said = grade if grade == "refutes" else f"explains: {grade}"

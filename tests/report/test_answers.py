@@ -277,3 +277,12 @@ def test_packets_of_what_explains_are_a_click_away_where_nothing_that_counts_has
 
 def test_all_results_can_be_had_as_data(told: Article) -> None:
     assert re.search(r'download="toy\.csv" href="data:text/csv;base64,', told.test_bed().text)
+
+
+@pytest.mark.usefixtures("here")
+def test_an_explanation_that_did_not_run_has_no_grade() -> None:
+    claim = lab.load("toy", results="results")["header"]
+    assert not claim.records
+    for shown in (claim.because().text, claim._repr_html_(), lab.load("toy", results="results").table().text):
+        assert "demonstrated" not in re.sub(r'title="[^"]*"', "", shown)
+        assert "skipped" in shown

@@ -94,6 +94,8 @@ def read(files: Sequence[Path], out: Path | None, options: ImportOptions) -> Imp
     target = out or Path("topology.yaml")
     if out is not None and any(out.absolute() == each.absolute() for each in files):
         raise InputError(f"-o {out}: this is the file to import; choose a different name")
+    if out is not None and out.exists():
+        raise InputError(f"-o {out} already exists; choose a different name, or remove that file")
     sources = [(path, _source(path)) for path in files]
     kinds = [_kind(path, text) for path, text in sources]
     if options.topo and kinds[0] != "mininet":

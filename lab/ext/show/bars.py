@@ -31,7 +31,7 @@ def bars(claim: TestedClaim) -> RenderableType:
     shown.add_column(max_width=30)
     shown.add_column(no_wrap=True)
     shown.add_column(justify="right", no_wrap=True)
-    last = None
+    last, marked = None, False
     for each, longest in _scaled(claim):
         measured = each.result.measured
         assert measured is not None
@@ -48,6 +48,9 @@ def bars(claim: TestedClaim) -> RenderableType:
             drawn = Text.assemble(drawn[:place], (_CLAIMED, "magenta"), drawn[place + over :])
             drawn.truncate(_LENGTH)
         shown.add_row(each.label, drawn, wording.figure(measured))
+        marked = marked or _CLAIMED in drawn.plain
+    if marked:
+        shown.add_row("", Text(f"{_CLAIMED} claimed", "magenta"))
     return shown
 
 

@@ -12,12 +12,15 @@ from rich.text import Text
 from lab.app import stored
 from lab.app.options import Folder
 from lab.ext.show import bars
+from lab.ext.show.recorded import DIGITS
 from lab.ext.show.viewer import show_packets
 from lab.report import text
 
 if TYPE_CHECKING:
     from lab.report.claim import Claim
     from lab.report.claims import Claims
+
+_MOST = 6  # addresses of a claim's trials
 
 
 def render(claims: Claims) -> RenderableType:
@@ -49,6 +52,8 @@ def _claim(claim: Claim) -> Iterator[RenderableType]:
     yield Text("")
     yield text.block(claim.judged.result)
     yield bars.bars(claim)
+    if claim.records:
+        yield _addresses(claim)
 
 
 def _why(claim: Claim) -> Text:
@@ -57,6 +62,13 @@ def _why(claim: Claim) -> Text:
     if claim.grade and said.startswith(f"{claim.grade} "):
         return Text.assemble((f"Why ({claim.grade}): ", "bold"), said.removeprefix(f"{claim.grade} "))
     return Text.assemble(("Why: ", "bold"), said)
+
+
+def _addresses(claim: Claim) -> Text:
+    """Return the first digits of the trials' addresses, which `lab show` takes and a paper can cite."""
+    found = [record.address[:DIGITS] for record in claim.records]
+    more = f" and {len(found) - _MOST} more (`lab show {claim.id} --json`)" if len(found) > _MOST else ""
+    return Text.assemble(("Trials: ", "bold"), f"{', '.join(found[:_MOST])}{more}")
 
 
 def packets(claim: str, arm: str | None, results: Folder) -> int:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import lab
+from lab.errors import InputError
 from tests.ext.importing.test_containerlab import ROUTED, TWO
 from tests.kinds import Type
 
@@ -94,3 +95,11 @@ def test_the_function(folder: Path) -> None:
     found = lab.import_topology(folder / "two.clab.yml", out=folder / "two.yaml")
     assert found.untaken == ()
     assert (folder / "two.yaml").read_text() == found.text
+
+
+def test_a_topology_that_exists_is_not_overwritten(folder: Path) -> None:
+    kept = folder / "kept.yaml"
+    kept.write_text("mine")
+    with pytest.raises(InputError, match=r"kept\.yaml already exists; choose a different name"):
+        lab.import_topology(folder / "two.clab.yml", out=kept)
+    assert kept.read_text() == "mine"

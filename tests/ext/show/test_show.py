@@ -107,3 +107,11 @@ def test_without_packets_it_says_what_to_run(toy: Toy) -> None:
     toy()
     with pytest.raises(InputError, match="toy/rate ran, but none of its probes captures packets"):
         shown("toy/rate", "--capture")
+
+
+def test_the_trials_addresses_and_the_bars_mark_are_told(toy: Toy) -> None:
+    claim = toy()["header"]
+    said = " ".join(shown("toy/header").split())
+    assert "┃ claimed" in said
+    assert f"Trials: {', '.join(record.address[:12] for record in claim.records)}" in said
+    assert "toy/header" in shown(claim.records[0].address[:12])
