@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 from scapy.layers.inet import IP, TCP
-from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from lab.record.record import Record
 from lab.record.store import Store
+from tests.frames import ETHERNET
 from tests.kinds import Save
 from tests.trials import trial
 
@@ -78,4 +78,4 @@ def packet(
     tcp = TCP(
         sport=ends[1], dport=ends[3], seq=seq % 2**32, ack=ack % 2**32, flags=flags, window=window, options=options
     )
-    return bytes(Ether() / IP(src=ends[0], dst=ends[2]) / tcp / Raw(bytes(size)))
+    return bytes(ETHERNET / IP(src=ends[0], dst=ends[2]) / tcp / Raw(bytes(size)))

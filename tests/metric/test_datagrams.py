@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, UDP, fragment
 from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from lab import metric
@@ -24,6 +23,7 @@ from lab.record.record import Record
 from lab.record.store import Store
 from lab.spec.find import topology
 from lab.units import Value, to_plain
+from tests.frames import ETHERNET
 from tests.kinds import Keep
 from tests.trials import trial
 
@@ -37,7 +37,7 @@ def datagram(number: int, size: int = 100, six: bool = False, back: bool = False
     source, destination = reversed(ends) if back else ends
     ip = IPv6(src=source, dst=destination) if six else IP(src=source, dst=destination)
     payload = struct.pack(">QI", 7, number)[: max(size, 0)].ljust(size, b"\0")
-    return bytes(Ether() / ip / UDP(sport=9, dport=9) / Raw(payload))
+    return bytes(ETHERNET / ip / UDP(sport=9, dport=9) / Raw(payload))
 
 
 def pcap(seen: Seen, snap: int = 96) -> bytes:
@@ -114,7 +114,7 @@ def test_datagrams_that_look_alike_are_refused(both: Callable[[Seen, Seen], Reco
 
 
 def test_fragments_are_refused(both: Callable[[Seen, Seen], Record]) -> None:
-    whole = Ether() / IP(src=OF["sender"][4], dst=OF["receiver"][4], id=5) / UDP(sport=9, dport=9) / Raw(bytes(2000))
+    whole = ETHERNET / IP(src=OF["sender"][4], dst=OF["receiver"][4], id=5) / UDP(sport=9, dport=9) / Raw(bytes(2000))
     parts = [(n, bytes(part)) for n, part in enumerate(fragment(whole, 1480))]
     with pytest.raises(MetricError, match="datagrams were fragmented"):
         metric.lost_share()(both(parts, parts))

@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scapy.layers.inet import IP, TCP
-from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 
 from lab import metric
@@ -14,6 +13,7 @@ from lab.metric import Capture, MetricError, RoundTrips, bulk, sack_blocks
 from lab.metric.rtt import round_trips
 from lab.record.record import Record
 from lab.units import Value
+from tests.frames import ETHERNET
 from tests.kinds import Keep, Save
 
 DATA = Path(__file__).parents[1] / "data"
@@ -25,7 +25,7 @@ Option = tuple[str, object]
 def sent(seq: int, size: int = 10, stamp: int | None = None) -> bytes:
     options: list[Option] = [] if stamp is None else [("NOP", None), ("NOP", None), ("Timestamp", (stamp, 0))]
     tcp = TCP(sport=1, dport=2, seq=100 + seq, ack=501, flags="A", options=options)
-    return bytes(Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / tcp / Raw(bytes(size)))
+    return bytes(ETHERNET / IP(src="10.0.0.1", dst="10.0.0.2") / tcp / Raw(bytes(size)))
 
 
 def acked(upto: int, *blocks: tuple[int, int], echo: int | None = None) -> bytes:
@@ -33,7 +33,7 @@ def acked(upto: int, *blocks: tuple[int, int], echo: int | None = None) -> bytes
     if blocks:
         options += [("NOP", None), ("NOP", None), ("SAck", tuple(100 + edge for block in blocks for edge in block))]
     tcp = TCP(sport=2, dport=1, seq=501, ack=100 + upto, flags="A", options=options)
-    return bytes(Ether() / IP(src="10.0.0.2", dst="10.0.0.1") / tcp)
+    return bytes(ETHERNET / IP(src="10.0.0.2", dst="10.0.0.1") / tcp)
 
 
 @pytest.fixture

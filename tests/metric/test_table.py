@@ -7,10 +7,11 @@ import polars
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
-from scapy.layers.l2 import ARP, Ether
+from scapy.layers.l2 import ARP
 
 from lab.errors import InputError
 from lab.metric import Capture, capture, table
+from tests.frames import ETHERNET
 from tests.kinds import Save, Segment
 
 pyarrow = pytest.importorskip("pyarrow")
@@ -20,8 +21,8 @@ pyarrow = pytest.importorskip("pyarrow")
 def mixed(save: Save, segment: Segment, handshake: list[bytes], monkeypatch: pytest.MonkeyPatch) -> Capture:
     """TCP, UDP over IPv6, and no IP at all, in blocks of two packets."""
     monkeypatch.setattr(capture, "_BLOCK", 2)
-    other = [bytes(Ether() / IPv6(src="fd00::1", dst="fd00::2") / UDP(sport=53, dport=54)), bytes(Ether() / ARP())]
-    return Capture(save([*handshake, *other, segment(True, 101, 501, size=700), bytes(Ether() / IP(src="10.0.0.9"))]))
+    other = [bytes(ETHERNET / IPv6(src="fd00::1", dst="fd00::2") / UDP(sport=53, dport=54)), bytes(ETHERNET / ARP())]
+    return Capture(save([*handshake, *other, segment(True, 101, 501, size=700), bytes(ETHERNET / IP(src="10.0.0.9"))]))
 
 
 def test_columns_are_the_captures(mixed: Capture) -> None:

@@ -8,7 +8,6 @@ from types import MappingProxyType
 
 import pytest
 from scapy.layers.inet import IP, TCP, UDP
-from scapy.layers.l2 import Ether
 from scapy.packet import Raw
 from scapy.utils import wrpcap
 
@@ -18,6 +17,7 @@ from lab.record.store import Store
 from lab.spec import find
 from lab.units import to_plain
 from lab.verdict.judged import JudgedClaim, judge_stored
+from tests.frames import ETHERNET
 from tests.kinds import Judge
 
 EMULATION: Mapping[str, object] = MappingProxyType({"processes": "seccomp", "changes": []})
@@ -47,7 +47,7 @@ def syn(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., bytes]:
 
     def syn(isn: int = 1, window: int = 8192, mss: int = 1460, datagram: bytes = b"") -> bytes:
         segment = TCP(dport=1234, seq=isn, flags="S", window=window, options=[("MSS", mss)])
-        frame = Ether() / IP(src="10.0.0.1", dst="10.0.0.2") / (UDP() / Raw(datagram) if datagram else segment)
+        frame = ETHERNET / IP(src="10.0.0.1", dst="10.0.0.2") / (UDP() / Raw(datagram) if datagram else segment)
         frame.time = 1
         wrpcap(str(path), [frame], linktype=1)
         return path.read_bytes()

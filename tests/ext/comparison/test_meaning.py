@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scapy.layers.inet import IP, TCP
-from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
 
 from lab.ext.comparison.meaning import Meaning
 from lab.ext.comparison.packets import first_packet_difference
 from lab.metric.capture import Capture
 from tests.examples import examples
+from tests.frames import ETHERNET
 
 Tell = Callable[[Sequence[Any], Sequence[Any]], Meaning]
 
@@ -25,7 +25,7 @@ def segment(at: float, who: int, flags: str, seq: int, ack: int = 0, **more: Any
     """A segment of host 1 or 2 at that time, in seconds, with `data` bytes."""
     data = more.pop("data", 0)
     header = TCP(flags=flags, seq=seq, ack=ack, sport=who, dport=3 - who, **more)
-    frame = Ether() / IP(src=f"10.0.0.{who}", dst=f"10.0.0.{3 - who}") / header / (b"x" * data)
+    frame = ETHERNET / IP(src=f"10.0.0.{who}", dst=f"10.0.0.{3 - who}") / header / (b"x" * data)
     frame.time = at
     return frame
 

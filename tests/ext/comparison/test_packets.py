@@ -15,6 +15,7 @@ from scapy.packet import Raw
 from lab.ext.comparison.packets import PacketDifference, first_packet_difference
 from lab.metric.capture import Capture
 from tests.examples import examples
+from tests.frames import ETHERNET
 
 Save = Callable[..., Capture]
 
@@ -119,7 +120,7 @@ def test_chance_in_one_direction_alone(save: Save, direction: str) -> None:
 
 
 def test_what_is_not_tcp_is_no_difference(save: Save, base: Capture) -> None:
-    other = Ether() / IP(src="10.0.0.3", dst="10.0.0.1") / UDP(sport=5, dport=6)
+    other = ETHERNET / IP(src="10.0.0.3", dst="10.0.0.1") / UDP(sport=5, dport=6)
     assert first_packet_difference(base, save([other, *transfer()])) is None
 
 

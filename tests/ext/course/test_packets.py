@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
-from scapy.layers.l2 import ARP, Ether
+from scapy.layers.l2 import ARP
 
 from lab.ext.course.packets import opened
+from tests.frames import ETHERNET
 from tests.metric.conftest import packet, write
 
 SYN = packet(True, 2**32 - 1, 0, "S", window=64240, wscale=3, mss=1460)
@@ -16,7 +17,7 @@ SYN_ACK = packet(False, 500, 0, "SA", window=65160, wscale=4, mss=460)
 UNSCALED = packet(False, 500, 0, "SA", window=65160)
 DATA = packet(True, 0, 501, size=100, window=502)
 ACK = packet(False, 501, 100, window=524)
-OTHER = bytes(Ether() / ARP())
+OTHER = bytes(ETHERNET / ARP())
 
 
 @pytest.fixture(autouse=True)
