@@ -178,12 +178,12 @@ def where(bundle: Path, part: str) -> tuple[int, int]:
 def test_what_cannot_be_had_is_one_message(bundle: Path, elsewhere: Type, tmp_path: Path) -> None:
     for arguments, said in (
         (["verify", tmp_path / "none"], "none"),
-        (["run", "--from", tmp_path / "none", CLAIM], "No such file"),
-        (["kernel", "take", tmp_path / "none"], "No such file"),
+        (["run", "--from", tmp_path / "none", CLAIM], "cannot be read: no such file"),
+        (["kernel", "take", tmp_path / "none"], "no such file"),
         (["run", "--from", bundle, "--kernel", "6.12", CLAIM], "has no kernel 6.12; it has 7.2"),
         (["run", "--from", bundle, "--on", "host", CLAIM], "user-mode Linux"),
         (["bundle", tmp_path / "new", CLAIM], "no records of these claims"),
-        (["bundle", bundle, CLAIM, "--report", tmp_path / "none"], "not a folder of pages"),
+        (["bundle", tmp_path / "other", CLAIM, "--report", tmp_path / "none"], "not a folder of pages"),
     ):
         done = elsewhere(*arguments)
         assert done.returncode == 2, done

@@ -122,7 +122,7 @@ def test_an_altered_userland_is_named(tmp_path: Path, monkeypatch: pytest.Monkey
     told = check("userland", tmp_path)
     assert told.ok is False
     assert "altered" in told.detail
-    assert f"rm -r {place}" in told.cure
+    assert told.cure == f"remove {place}, then run `lab userland build`"
 
 
 @pytest.mark.guest

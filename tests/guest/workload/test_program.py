@@ -241,7 +241,7 @@ def written(folder: Path, fields: str, **files: str) -> Path:
     ("fields", "files", "message"),
     [
         ("('no-such-program',)", {}, "one.py:10: arm 'only': there is no program 'no-such-program' in the userland"),
-        ("('a',), files=('a',)", {}, "one.py:10: arm 'only': file 'a': No such file or directory"),
+        ("('a',), files=('a',)", {}, "one.py:10: arm 'only': file 'a' cannot be read: no such file"),
         ("('bad',), sources=('bad.c',)", {"bad_c": "int main(void)\n{ return x; }\n"}, "bad.c:2: .*undeclared"),
         ("()", {}, "one.py:7: a program needs a command"),
     ],
