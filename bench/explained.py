@@ -1,4 +1,4 @@
-"""Judge `lab explain` on transfers that nobody tuned it to: `make explain-truth`, or `-m bench.explained --help`.
+"""Judge `lab explain` on transfers drawn after its last change: `make explain-truth`, or `-m bench.explained --help`.
 
 A date decides the transfers: path, buffers, queue, losses, congestion control and program. Each runs in virtual time,
 is captured at both ends, and is sampled with tcp_info. The kernel's own account of each interval between two samples
