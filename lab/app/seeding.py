@@ -42,6 +42,11 @@ class SeededClaim:
         """Return whether seeds gave different verdicts."""
         return len(self.verdicts) > 1
 
+    @property
+    def is_declared(self) -> bool:
+        """Return whether the claim declares with `other_seeds` all verdicts that the seeds gave."""
+        return all(judged.passed for judged in self.judged.values())
+
     def plain(self) -> dict[str, Any]:
         """Return the judgements as plain data for JSON."""
         return {
@@ -69,7 +74,7 @@ class Seeds:
     def exit_code(self) -> int:
         """Return 3 if the machine could not run a trial, 1 if a verdict or a model is not as expected, else 0.
 
-        A verdict that depends on the seed differs from the expected verdict with at least one seed.
+        A claim whose verdict depends on the seed declares the further verdicts with `other_seeds`.
         """
         judged = [each for claim in self.claims for each in claim.judged.values()]
         skipped = any(each.result.verdict.kind == "skipped" for each in judged)

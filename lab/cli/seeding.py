@@ -22,7 +22,7 @@ def render(found: Seeds) -> RenderableType:
     for claim in found.claims:
         for place, (kind, seeds) in enumerate(claim.verdicts.items()):
             table.add_row("" if place else claim.id, Text(kind, COLOURS[kind]), ranges(seeds))
-    depending = ", ".join(claim.id for claim in found.depending)
+    depending = ", ".join(f"{claim.id}{' (as declared)' * claim.is_declared}" for claim in found.depending)
     claims, each = len(found.claims), len(found.seeds)
     head = f"{claims} claim{'' if claims == 1 else 's'} with {each} seed{'' if each == 1 else 's'}"
     said = f"the verdict depends on the seed in {depending}" if depending else "no verdict depends on the seed"

@@ -312,7 +312,17 @@ class Claim(TestedClaim):
             f'<p class="about">The prediction of {html.code(arm)} is known to miss: {html.prose(because)}.</p>'
             for arm, because in self.judged.known_misses.items()
         )
-        return f'<p class="about">{without} {"; ".join(said)}</p>{known}'
+        return f'<p class="about">{without} {"; ".join(said)}</p>{known}{self._other_seeds()}'
+
+    def _other_seeds(self) -> str:
+        """Return which verdicts the claim may have with other seeds, or "" if its verdict depends on no seed."""
+        kinds = self.judged.declared.experiment.other_seeds
+        badges = " or ".join(html.badge(kind) for kind in kinds)
+        return (
+            f'<p class="about">The verdict depends on the seed. With other seeds, it is also {badges}.</p>'
+            if kinds
+            else ""
+        )
 
     def because(self) -> Html:
         """Return the explanation: each witness's settings and figure, the figure's meaning, and the grade."""

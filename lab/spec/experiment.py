@@ -73,7 +73,7 @@ class Experiment(Trials):
 
     The experiment's own changes to the topology apply to every arm. Raises ValueError if there is no arm, two arms
     share a name, an arm is relative to a missing arm, no arm except witnesses has a claimed figure, only some of these
-    arms name their part of the sentence, the expected verdict is impossible, or a known miss names a missing arm.
+    arms name their part of the sentence, an expected verdict is impossible, or a known miss names a missing arm.
     """
 
     judges: ClassVar[bool] = True
@@ -88,6 +88,8 @@ class Experiment(Trials):
     # the cause that no arm explains yet, and why it is open
     unexplained: str = ""
     expect: Expected = "reproduced"
+    # further verdicts that may result with other seeds than the first: the verdict depends on the seed
+    other_seeds: tuple[Expected, ...] = ()
     # the arms whose predictions are known to miss their accuracy
     misses: tuple[ModelMiss, ...] = ()
 
@@ -121,10 +123,14 @@ class Experiment(Trials):
             raise ValueError("some arms that count name a part of the sentence and others do not; give each part='...'")
         parts = dict.fromkeys(named)
         check_unique("part", [*parts, *(each.part for each in self.untestable)])
-        if self.expect == "partly" and len(parts) + len(self.untestable) < 2:
+        if "partly" in (self.expect, *self.other_seeds) and len(parts) + len(self.untestable) < 2:
             raise ValueError("expect='partly' needs several parts: Reported(figure, quote, part='...')")
         if self.expect == "not testable as stated" and (named or not self.untestable):
             raise ValueError("expect='not testable as stated' needs untestable=... and no arm that counts")
+        if self.expect in self.other_seeds or len({*self.other_seeds}) < len(self.other_seeds):
+            raise ValueError("other_seeds names a verdict twice, or repeats expect=; name each verdict once")
+        if self.other_seeds and all((arm.samples or self.samples) == 1 for arm in self.arms):
+            raise ValueError("other_seeds needs samples=...; without samples, all seeds give the same figures")
 
     def figures(self, arm: Arm) -> Iterator[FigureSpec]:
         """Yield the figure that an arm gives. Default for its bounds: the experiment's bounds."""

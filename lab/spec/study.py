@@ -30,6 +30,7 @@ class Study(Trials):
     accuracy: Tolerance | None = None
     # the values that a reader of claims sees
     expect: ClassVar[Literal["measured"]] = "measured"
+    other_seeds: ClassVar[tuple[Literal["measured"], ...]] = ()
     untestable: ClassVar[tuple[Untestable, ...]] = ()
     unexplained: ClassVar[str] = ""
     misses: ClassVar[tuple[ModelMiss, ...]] = ()

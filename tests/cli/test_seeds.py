@@ -50,6 +50,13 @@ def test_a_verdict_that_depends_is_said_with_its_seeds() -> None:
     assert seeds.exit_code == 1
 
 
+def test_a_claim_that_declares_what_other_seeds_give_is_as_expected() -> None:
+    claim = SeededClaim("a/b", {1: judged("reproduced", passed=True), 2: judged("inconclusive", passed=True)})
+    seeds = Seeds((1, 2), (claim,), ())
+    assert seeds.exit_code == 0
+    assert "the verdict depends on the seed in a/b (as declared)" in text.plain(render(seeds))
+
+
 @pytest.mark.parametrize(
     ("kinds", "code"),
     [(("reproduced",) * 3, 0), (("not reproduced",) * 3, 1), (("reproduced", "skipped"), 3)],

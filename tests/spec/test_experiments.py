@@ -263,6 +263,14 @@ def test_an_experiment_finds_the_topologies_beside_it(
             "1: no arm that counts has a figure: claimed=Reported(...) or Implied(...)",
         ),
         (
+            "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so')),), samples=2, other_seeds=('reproduced',))\n",
+            "1: other_seeds names a verdict twice, or repeats expect=; name each verdict once",
+        ),
+        (
+            "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so')),), other_seeds=('inconclusive',))\n",
+            "1: other_seeds needs samples=...; without samples, all seeds give the same figures",
+        ),
+        (
             "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so')),), expect='fine')\n",
             (
                 "1: Experiment.expect: should be 'reproduced' or 'partly' or 'not reproduced' or 'not testable as "

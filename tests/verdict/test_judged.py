@@ -1,26 +1,35 @@
 """Whether a judged claim is as expected."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from lab.guest.clock import Clock
+from lab.spec.case import CaseKey
 from lab.verdict import ClaimResult, Verdict
 from lab.verdict.judged import JudgedClaim
 from lab.verdict.result import Result
 from tests.verdict.cases import HUNDRED, bps, case
 
 
-def judged(kinds: dict[str, tuple[Any, Clock]], verdict: Any, expect: str, clock: Clock = "virtual") -> JudgedClaim:
+def judged(
+    kinds: dict[str, tuple[Any, Clock]],
+    verdict: Any,
+    expect: str,
+    clock: Clock = "virtual",
+    others: tuple[str, ...] = (),
+    records: tuple[Any, ...] = (),
+) -> JudgedClaim:
     """A claim with an arm for each name: its verdict, and the clock that it declares."""
     cases = tuple(case(arm, clock=own) for arm, (_, own) in kinds.items())
     results = tuple(
         Result(arm, "", None, None, HUNDRED, Verdict(kind, ""), counts=True, trials=())
         for arm, (kind, _) in kinds.items()
     )
-    declared: Any = SimpleNamespace(experiment=SimpleNamespace(expect=expect, misses=()))
-    return JudgedClaim(declared, cases, ClaimResult("a/b", Verdict(verdict, ""), "7.2", clock, results), (), None)
+    declared: Any = SimpleNamespace(experiment=SimpleNamespace(expect=expect, other_seeds=others, misses=()))
+    return JudgedClaim(declared, cases, ClaimResult("a/b", Verdict(verdict, ""), "7.2", clock, results), records, None)
 
 
 @pytest.mark.parametrize(
@@ -42,6 +51,26 @@ def test_only_in_real_time_an_open_verdict_contradicts_nothing(
     assert judged(kinds, verdict, "reproduced", clock).passed is passes
 
 
+@pytest.mark.parametrize(
+    ("seeds", "verdict", "passes"),
+    [
+        ((1, 2), "inconclusive", False),
+        ((11, 12), "inconclusive", True),
+        ((11, 12), "not reproduced", False),
+        ((11, 12), "reproduced", True),
+    ],
+)
+def test_only_other_seeds_than_the_first_may_give_the_other_verdicts(
+    seeds: tuple[int, ...], verdict: str, passes: bool
+) -> None:
+    """A trial without chance is shared by all seeds, and has the first."""
+    trials = [("one", seed) for seed in seeds] + [("fixed", 1)]
+    records = tuple(SimpleNamespace(trial=SimpleNamespace(seed=seed, key=CaseKey(arm, ""))) for arm, seed in trials)
+    found = judged({"one": (verdict, "virtual")}, verdict, "reproduced", others=("inconclusive",), records=records)
+    cases = (replace(found.cases[0], samples=2), case("fixed"))
+    assert replace(found, cases=cases).passed is passes
+
+
 def test_an_open_verdict_excuses_no_model() -> None:
     claim = judged({"one": ("inconclusive", "real")}, "inconclusive", "reproduced")
     off = Result("one", "", None, bps(50), HUNDRED, None, counts=False, trials=(), accuracy=case().accuracy)
@@ -60,5 +89,5 @@ def test_a_prediction_misses_if_it_is_known_to_and_only_then(
     figure = Result("one", "", None, HUNDRED, bps(measured), None, False, (), accuracy=case().accuracy)
     result = ClaimResult("a/b", claim.result.verdict, "7.2", "virtual", (figure,))
     known = tuple(SimpleNamespace(arm=arm, because="it is made up") for arm in misses)
-    declared: Any = SimpleNamespace(experiment=SimpleNamespace(expect="reproduced", misses=known))
+    declared: Any = SimpleNamespace(experiment=SimpleNamespace(expect="reproduced", other_seeds=(), misses=known))
     assert JudgedClaim(declared, claim.cases, result, (), None).passed is passes
