@@ -46,7 +46,7 @@ class Journeys(NamedTuple):
         return found
 
 
-@measures("1")
+@measures("1", most=1)
 def lost_share(of: Protocol = "UDP", sender: str = "sender", receiver: str = "receiver") -> Measure:
     """Measure the share of the packets with data that one host sent to another and that did not arrive."""
 
@@ -100,7 +100,7 @@ def jitter(of: Protocol = "UDP", sender: str = "sender", receiver: str = "receiv
     return measure
 
 
-@measures("1")
+@measures("1", most=1)
 def reordered_share(of: Protocol = "UDP", sender: str = "sender", receiver: str = "receiver") -> Measure:
     """Measure the share of arriving packets with data that an earlier sent packet arrives behind (RFC 4737, 3.3).
 

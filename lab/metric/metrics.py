@@ -39,7 +39,7 @@ def iperf3_goodput(side: Side = "received") -> Measure:
     return lambda record: Value(iperf3_bits_per_second(record.text(outputs.IPERF3), side), "bit/s")
 
 
-@measures("1")
+@measures("1", most=1)
 def iperf3_lost_share() -> Measure:
     """Measure the share of lost datagrams that iperf3's receiver reports."""
     return lambda record: Value(iperf3_datagrams(record.text(outputs.IPERF3), "lost_percent") / 100, "1")
@@ -232,7 +232,7 @@ def capture_goodput(start: float, end: float, node: str = "sender", interface: s
     return measure
 
 
-@measures("1")
+@measures("1", most=1)
 def idle_share(
     start: float, end: float, gap: float = 0.001, node: str = "sender", interface: str | None = None
 ) -> Measure:

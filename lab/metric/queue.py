@@ -45,7 +45,7 @@ def queue_drops_since_first(link: str, seconds: float, way: Way = "forward") -> 
     return measure
 
 
-@measures("1")
+@measures("1", most=1)
 def queue_dropped_share(link: str, way: Way = "forward") -> Measure:
     """Measure the share of packets that the link's queue dropped, out of all that arrived at the queue.
 

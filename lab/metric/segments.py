@@ -54,7 +54,7 @@ def largest_payload(way: Literal["forward", "back"] = "forward", node: str = "se
     return measure
 
 
-@measures("1")
+@measures("1", most=1)
 def header_share(node: str = "sender") -> Measure:
     """Measure the share of the data segments' time on the wire that the headers of Ethernet, IP and TCP take."""
 

@@ -8,13 +8,13 @@ from lab.spec.metric import Measure, MetricError, measures
 from lab.units import Value
 
 
-@measures("1")
+@measures("1", most=1)
 def retransmitted_share(node: str = "sender") -> Measure:
     """Measure the share of a connection's sent payload that was retransmitted."""
     return _share("bytes_retrans", "bytes_sent", node)
 
 
-@measures("1")
+@measures("1", most=1)
 def marked_share(node: str = "sender") -> Measure:
     """Measure the share of delivered segments that the receiver reported as marked (ECN's CE)."""
     return _share("delivered_ce", "delivered", node)

@@ -56,7 +56,7 @@ def steady_rtt(node: str = "sender") -> Measure:
     return measure
 
 
-@measures("1")
+@measures("1", most=1)
 def steady_idle_share(node: str = "receiver", interface: str | None = None) -> Measure:
     """Measure the share of the second half of the workload's duration in which no data segment passes.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
+from math import inf
 
 from lab.units import SCALES, Value
 from lab.verdict import Result
@@ -58,14 +59,17 @@ def _four_digits(number: float) -> str:
 def interval(value: Value | None) -> str:
     """Return a figure's bounds with their true coverage, like '1.02 to 1.04 (75 %)', with a unit if the units differ.
 
-    Return "" without bounds.
+    Without an upper bound, the text is like '24.00 s or more'. Return "" without bounds.
     """
     if value is None or value.low is None or value.high is None or value.low == value.high:
         return ""
+    coverage = f" ({100 * value.coverage:.3g} %)" if value.coverage else ""
+    if value.high == inf:
+        return f"{figure(Value(value.low, value.unit))} or more{coverage}"
     texts = [figure(Value(number, value.unit)) for number in (value.low, value.high, value.number)]
     if len({text.partition(" ")[2] for text in texts}) == 1:
         texts = [text.partition(" ")[0] for text in texts]
-    return f"{texts[0]} to {texts[1]}" + (f" ({100 * value.coverage:.3g} %)" if value.coverage else "")
+    return f"{texts[0]} to {texts[1]}{coverage}"
 
 
 def counted(result: Result) -> str:

@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
+from math import inf
 from typing import Any, Literal, ParamSpec, TypeAlias
 
 from lab.errors import LabError
@@ -31,7 +32,7 @@ class DeclaredMetric:
     The unit is "" if an argument or the record decides it. `given` holds the arguments by name. `by` is the statistic
     over several trials. The mean of minima, maxima or quantiles is not normally distributed, so such metrics use the
     median. A metric that is 1 if an event happens, and 0 otherwise, is an event metric: its figure is the share of
-    trials with the event.
+    trials with the event. A share has `most` 1; None: the figure has no upper limit.
     """
 
     name: str
@@ -40,6 +41,7 @@ class DeclaredMetric:
     given: Mapping[str, Any]
     measure: Measure
     by: Statistic = "mean"
+    most: float | None = None
 
     def __call__(self, record: Any) -> Value:
         """Return the figure. Raises MetricError or RecordError if the record does not hold the necessary data."""
@@ -58,6 +60,12 @@ class DeclaredMetric:
     def statistic(self) -> Statistic:
         """Return the statistic over several trials."""
         return self.innermost.by
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Return the smallest and the largest possible figure. A metric with a declared unit is never negative."""
+        found = self.innermost
+        return (0, inf if found.most is None else found.most) if found.unit else (-inf, inf)
 
     @property
     def over_time(self) -> OverTime | None:
@@ -86,12 +94,12 @@ class DeclaredMetric:
 
 
 def measures(
-    unit: str = "", by: Statistic | _Decides = "mean"
+    unit: str = "", by: Statistic | _Decides = "mean", most: float | None = None
 ) -> Callable[[Callable[_P, Measure]], Callable[_P, DeclaredMetric]]:
     """Return a decorator for a function that creates a metric.
 
-    The decorator sets the unit and the statistic over several trials. The arguments may decide the statistic. The
-    decorated function raises FieldError for a wrong argument.
+    The decorator sets the unit, the statistic over several trials, and the largest possible figure. The arguments may
+    decide the statistic. The decorated function raises FieldError for a wrong argument.
     """
 
     def declare(make: Callable[_P, Measure]) -> Callable[_P, DeclaredMetric]:
@@ -104,7 +112,7 @@ def measures(
             bound.apply_defaults()
             given = bound.arguments
             statistic = by(given) if callable(by) else by
-            return DeclaredMetric(make.__name__, unit, about, dict(given), measure, statistic)
+            return DeclaredMetric(make.__name__, unit, about, dict(given), measure, statistic, most)
 
         return made
 

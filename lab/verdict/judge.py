@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Literal, Protocol
 
 from lab.units import UnitError, Value
@@ -51,7 +51,8 @@ def judge(
     least, most = _accepted(claimed, tolerance)
     low, high = measured.bounds
     agrees = 1.0 if beyond else None
-    against = f"{measured} measured, {claimed} {word}, {tolerance}"
+    least_known = "at least " if low == measured.number and high == inf else ""
+    against = f"{least_known}{measured} measured, {claimed} {word}, {tolerance}"
     if least <= low and high <= most:
         return Verdict("reproduced", against, agrees)
     if high < least or most < low:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import fsum, inf
 from statistics import median
 from typing import Any, Literal
 
@@ -22,13 +22,15 @@ _Statistic = Literal["mean", "median", "event"]
 class Sample:
     """Holds the figure of each trial by (seed, repeat). `real` means that the trials ran in real time.
 
-    `by` is the statistic that sums up the figures. For a sample of ratios, `base` has the other arm's figures.
+    `by` is the statistic that sums up the figures. For a sample of ratios, `base` has the other arm's figures. `limits`
+    are the smallest and the largest possible figure; an interval contains no impossible figures.
     """
 
     figures: Mapping[tuple[int, int], Value]
     real: bool = False
     by: _Statistic = "mean"
     base: Mapping[tuple[int, int], Value] | None = None
+    limits: tuple[float, float] = (-inf, inf)
 
     @classmethod
     def of(cls, metric: Callable[[Record], Value], records: Iterable[Record], real: bool) -> Sample:
@@ -37,9 +39,9 @@ class Sample:
         A metric whose figure is an event, or a maximum, has an attribute `statistic`. Other figures are summed up with
         the mean, or in real time with the median. Raises the metric's errors.
         """
-        figures = {_which(record): _measured(metric, record).within(uncertainty(record)) for record in records}
+        figures = {_which(record): _widened(_measured(metric, record), uncertainty(record)) for record in records}
         by: _Statistic = getattr(metric, "statistic", "mean")
-        return cls(figures, real, by)
+        return cls(figures, real, by, limits=getattr(metric, "limits", (-inf, inf)))
 
     def over(self, base: Sample) -> Sample:
         """Return the ratios to another arm's figures, each of the same seed and repeat.
@@ -54,7 +56,8 @@ class Sample:
             self.figures[which].over(base.figures[which])  # raises UnitError for different units
         figures, others = ({which: each.figures[which] for which in both} for each in (self, base))
         by: _Statistic = "median" if "median" in (self.by, base.by) else "mean"
-        return Sample(figures, self.real or base.real, by, others)
+        limits = (0, inf) if min(self.limits[0], base.limits[0]) >= 0 else (-inf, inf)
+        return Sample(figures, self.real or base.real, by, others, limits)
 
     @property
     def values(self) -> list[Value]:
@@ -130,7 +133,8 @@ class Sample:
             return median_of(values)
         figures = [value.number for value in self.figures.values()]
         ratio = fsum(figures) / fsum(self._bases)
-        return Value(ratio, unit, *interval.mean(figures, self._bases), interval.covers(len(figures)))
+        (low, high), (least, most) = interval.mean(figures, self._bases), self.limits
+        return Value(ratio, unit, max(low, least), min(high, most), interval.covers(len(figures)))
 
     @property
     def beyond(self) -> Callable[[float], float] | None:
@@ -179,6 +183,14 @@ def _measured(metric: Callable[[Record], Value], record: Record) -> Value:
     if not isinstance(found, Value):
         raise TypeError(f"it returned {found!r}, which is not a Value")
     return found
+
+
+def _widened(value: Value, share: float) -> Value:
+    """Return the figure with bounds that are further apart by the share that its machine leaves uncertain."""
+    if value.low is None and value.high is None:
+        return value.within(share)
+    low, high = (Value(end, value.unit).within(share).bounds[at] for at, end in enumerate(value.bounds))
+    return Value(value.number, value.unit, low, high, value.coverage)
 
 
 def independent(records: Iterable[Record]) -> list[Record]:

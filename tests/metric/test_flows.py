@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from lab.record.store import Store
 from lab.spec import find
 from lab.spec.changes import Changes
 from lab.spec.metric import MetricError
-from lab.units import to_plain
+from lab.units import Value, to_plain
 from tests.trials import trial
 
 SECOND = 10**9
@@ -80,7 +81,12 @@ def test_fairness_and_when_it_comes(late: Record) -> None:
     assert metric.jain_index(4, 6)(late).number == pytest.approx(1)
     # Both are even for a whole window of half a second 2.5 s after the second starts; a tenth of it is a step.
     assert metric.convergence_time(0.999, 0.5)(late).number == pytest.approx(2.5, abs=0.05)
-    with pytest.raises(MetricError, match=r"never reached 0\.99"):
+
+
+def test_shares_that_never_converge_give_a_lower_bound(late: Record) -> None:
+    """Both flows run for 4 s. Each window of 3 s contains at least one second with shares of 60 and 20."""
+    assert metric.convergence_time(0.99, 3.0)(late) == Value(4, "s", 4, inf)
+    with pytest.raises(MetricError, match=r"all flows ran together for 4 s, which is not more than 5 s"):
         metric.convergence_time(0.99, 5.0)(late)
 
 

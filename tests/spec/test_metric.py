@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from math import inf
 
 import pytest
 
@@ -32,6 +33,20 @@ def test_a_metric_has_its_makers_name_and_what_it_was_given(made: DeclaredMetric
 def test_the_innermost_metric_is_the_one_that_measures() -> None:
     assert metric.of_flow("a", metric.bulk_goodput()).innermost.name == "bulk_goodput"
     assert metric.bulk_goodput().innermost.name == "bulk_goodput"
+
+
+@pytest.mark.parametrize(
+    ("made", "limits"),
+    [
+        (metric.jain_index(), (0, 1)),
+        (metric.of_flow("a", metric.flow_share("b")), (0, 1)),
+        (metric.bulk_goodput(), (0, inf)),
+        (metric.program_json("difference"), (-inf, inf)),
+        (described(lambda _: Value(-1, "1")), (-inf, inf)),
+    ],
+)
+def test_a_metric_knows_which_figures_are_possible(made: DeclaredMetric, limits: tuple[float, float]) -> None:
+    assert made.limits == limits
 
 
 def test_another_unit_than_the_declared_one_is_refused() -> None:

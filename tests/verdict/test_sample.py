@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from dataclasses import replace
-from math import comb
+from math import comb, inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -102,6 +102,44 @@ def median(*numbers: float) -> Value:
     found = repeats(*numbers).estimate
     assert found is not None
     return found
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
+def test_the_interval_of_a_share_holds_no_impossible_share(shares: list[float]) -> None:
+    figures = {(seed, 0): Value(share, "1") for seed, share in enumerate(shares, 1)}
+    found = Sample(figures, limits=(0, 1)).estimate
+    assert found is not None
+    assert 0 <= found.bounds[0] <= found.number <= found.bounds[1] <= 1
+
+
+def test_skewed_shares_would_have_an_interval_beyond_one() -> None:
+    shares = [1, 1, 1, 1, 1, 1, 1, 1, 0.2, 0.9]
+    figures = {(seed, 0): Value(share, "1") for seed, share in enumerate(shares, 1)}
+    wide, cut = Sample(figures).estimate, Sample(figures, limits=(0, 1)).estimate
+    assert wide is not None
+    assert cut is not None
+    assert wide.bounds[1] > 1
+    assert cut == replace(wide, high=1.0)
+
+
+def test_a_ratio_of_figures_that_are_never_negative_is_never_negative() -> None:
+    arm = {(seed, 0): Value(number, "s") for seed, number in enumerate([0, 0, 0, 0, 0, 9], 1)}
+    base = {which: Value(1, "s") for which in arm}
+    wide, cut = (Sample(arm, limits=each).over(Sample(base, limits=each)).estimate for each in ((-inf, inf), (0, inf)))
+    assert wide is not None
+    assert cut is not None
+    assert wide.bounds[0] < 0
+    assert cut == replace(wide, low=0)
+
+
+@pytest.mark.parametrize(("censored", "high"), [(1, 3.0), (2, inf), (6, inf)])
+def test_a_lower_bound_counts_in_the_median_as_a_figure_that_may_be_larger(censored: int, high: float) -> None:
+    """Of ten figures, the second and the ninth hold the median."""
+    figures = [Value(number, "s") for number in [1, 2, 2, 2, 3, 3, 3, 3, 3, 3][: 10 - censored]]
+    figures += [Value(4, "s", 4, inf)] * censored
+    found = Sample({(seed, 0): figure for seed, figure in enumerate(figures, 1)}, by="median").estimate
+    assert found is not None
+    assert (found.number, *found.bounds) == (4 if censored > 5 else 3, 2, high)
 
 
 def test_the_median_has_the_interval_of_order_statistics() -> None:

@@ -3,6 +3,7 @@
 import struct
 import zlib
 from dataclasses import replace
+from math import inf
 from types import SimpleNamespace
 from typing import Any
 
@@ -37,6 +38,12 @@ from tests.verdict.cases import FIVE, HUNDRED, bps, case
 )
 def test_the_interval_decides(measured: Value, kind: str) -> None:
     assert judge(bps(100), measured, FIVE).kind == kind
+
+
+def test_a_lower_bound_says_so_and_contradicts_a_smaller_bound() -> None:
+    found = judge(Value(6, "s"), Value(24, "s", 24, inf), AtMost("a bound"))
+    assert (found.kind, found.reason.partition(",")[0]) == ("not reproduced", "at least 24 s measured")
+    assert judge(Value(30, "s"), Value(24, "s", 24, inf), AtMost("a bound")).kind == "inconclusive"
 
 
 def test_exactly() -> None:

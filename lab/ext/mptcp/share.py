@@ -9,7 +9,7 @@ from lab.spec.metric import Measure, MetricError, measures
 from lab.units import Value
 
 
-@measures("1")
+@measures("1", most=1)
 def path_share(node: str, interface: str) -> Measure:
     """Return a metric: the share of all payload bytes that took the path over one interface of `node`.
 

@@ -16,7 +16,7 @@ from lab.model import frames_in_flight, goodput_window_over_rtt
 from lab.record.record import Record
 from lab.report import html, wording
 from lab.report.drawing import ARMS, INK, MUTED, PAPER, PREDICTED, REPORTED, axes, draw, picture
-from lab.report.figures.scale import scale_of
+from lab.report.figures.scale import drawn_ends, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 from lab.units import Value
@@ -125,12 +125,12 @@ def _spread(panel: Axes, bar: _Bar, place: float, factor: float) -> float:
     sample = bar.of.result.sample
     if bar.value is not bar.of.result.measured or len(sample.figures) < 2:
         return 0.0
-    ends = [end / factor for end in bar.value.bounds]
+    drawn = [end / factor for end in drawn_ends(bar.value)]
     numbers = [number / factor for number in sample.numbers]
     label = bar.of.label
-    panel.plot(ends, [place, place], color=INK, linewidth=1.6, label=f"{label}, interval")
+    panel.plot(drawn, [place, place], color=INK, linewidth=1.6, label=f"{label}, interval")
     panel.plot(numbers, [place] * len(numbers), "o", color=INK, markersize=3, alpha=0.5, label=f"{label}, a trial")
-    return max(*ends, *numbers)
+    return max(*drawn, *numbers)
 
 
 @dataclass(frozen=True)

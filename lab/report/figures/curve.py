@@ -15,7 +15,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 from lab.errors import LabError
 from lab.report import wording
 from lab.report.drawing import ARMS, MUTED, PAPER, REPORTED, Label, axes, draw, labels, picture
-from lab.report.figures.scale import NotBetween, between, scale_of
+from lab.report.figures.scale import NotBetween, between, drawn_ends, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
@@ -73,7 +73,7 @@ def sweep(
                 numbers = [number / up[0] for number in result.sample.numbers]
                 seeds: Any = {"color": colour, "alpha": 0.35, "markersize": 4, "clip_on": False}
                 panel.plot([at] * len(numbers), numbers, "o", label=f"{title}, a trial", **seeds)
-                interval = [end / up[0] for end in result.measured.bounds]
+                interval = [end / up[0] for end in drawn_ends(result.measured)]
                 panel.plot([at, at], interval, color=colour, linewidth=2, label=f"{title}, interval")
         shape: Any = {"marker": marker, "markerfacecolor": face, "markersize": 6.5 + 4 * below, "clip_on": False}
         panel.plot(*_columns(measured), color=colour, linestyle="", label=title, **shape)

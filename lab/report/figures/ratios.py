@@ -11,6 +11,7 @@ from lab.errors import LabError
 from lab.metric import counted
 from lab.report import html, wording
 from lab.report.drawing import ARMS, INK, MUTED, PAPER, PREDICTED, SMALL, axes, draw, picture
+from lab.report.figures.scale import drawn_ends
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 from lab.units import Value
@@ -48,11 +49,11 @@ def ratios(claim: TestedClaim, quantity: str = "goodput") -> Html:
 
 
 def _ends(each: TestedCase) -> tuple[float, float]:
-    """Return the interval of a ratio. With few samples, the interval may reach below zero."""
+    """Return the ends of a ratio's interval on a logarithmic scale, which has no zero."""
     measured = each.result.measured
     assert measured is not None
-    low = measured.number if measured.low is None else measured.low
-    return max(low, measured.number / 10), measured.number if measured.high is None else measured.high
+    low, high = drawn_ends(measured)
+    return max(low, measured.number / 10), high
 
 
 def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) -> None:
@@ -99,11 +100,9 @@ def _axis(panel: Axes, ends: Sequence[float]) -> None:
 
 
 def _sure(measured: Value) -> str:
-    """Return the interval and its coverage, or "" without an interval."""
-    if not measured.coverage:
-        return ""
-    low, high = measured.bounds
-    return f"\n{low:.4g} to {high:.4g} ({100 * measured.coverage:.3g} %)"
+    """Return a line with the interval and its coverage, or "" without an interval."""
+    interval = wording.interval(measured)
+    return f"\n{interval}" if interval else ""
 
 
 @draw("kernel counts")

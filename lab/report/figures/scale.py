@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass, replace
+from math import isfinite
 from typing import Any
 
 import msgspec
@@ -14,6 +15,7 @@ from lab.errors import LabError
 from lab.units import SCALES, Quantity, Value
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_OPEN = 1.25  # where an interval without an upper bound ends in a drawing
 
 
 class NotBetween(LabError):
@@ -36,6 +38,12 @@ def scale_of(values: Iterable[Value | None]) -> tuple[float, str]:
     if known[0].unit == "B":
         units = tuple(unit for unit in units if all(value.number % unit[0] == 0 for value in known)) or units[-1:]
     return next((unit for unit in units if most >= unit[0]), units[-1])
+
+
+def drawn_ends(value: Value) -> tuple[float, float]:
+    """Return the ends of a figure's interval. If it has no upper bound, its drawing ends beyond the figure."""
+    low, high = value.bounds
+    return low, high if isfinite(high) else _OPEN * max(low, value.number)
 
 
 def between(low: Any, high: Any, share: float) -> Any:

@@ -9,10 +9,9 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from lab.report import wording
 from lab.report.drawing import ARMS, INK, PREDICTED, Label, axes, draw, labels, picture
-from lab.report.figures.scale import scale_of
+from lab.report.figures.scale import drawn_ends, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
-from lab.units import Value
 
 _TICKS = 5
 _ROW, _HEAD, _SWEPT = 0.34, 0.75, 2.4  # inches: a row, the head and axis of a panel, and a panel with a sweep
@@ -50,11 +49,6 @@ def _label(each: TestedCase) -> str:
     return f"{each.label}, {each.case.figure}" if each.case.figure else each.label
 
 
-def _ends(measured: Value) -> tuple[float, float]:
-    low, high = measured.bounds
-    return low, high
-
-
 def _rows(panel: Axes, name: str, group: Sequence[TestedCase]) -> None:
     """Draw a row for each arm."""
     factor, unit = scale_of(each.result.measured for each in group)
@@ -73,7 +67,7 @@ def _rows(panel: Axes, name: str, group: Sequence[TestedCase]) -> None:
             label=f"{each.label}, a trial",
         )
         panel.plot(
-            [end / factor for end in _ends(measured)],
+            [end / factor for end in drawn_ends(measured)],
             [row, row],
             color=ARMS[0],
             linewidth=2,
@@ -128,7 +122,7 @@ def _swept(panel: Axes, name: str, group: Sequence[TestedCase], axis: str) -> No
             if result.measured:
                 panel.plot(
                     [at, at],
-                    [end / up for end in _ends(result.measured)],
+                    [end / up for end in drawn_ends(result.measured)],
                     color=colour,
                     linewidth=2,
                     label=f"{arm}, interval",
