@@ -92,12 +92,15 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.fixture(autouse=True)
 def _machine(request: pytest.FixtureRequest, common: Path) -> Iterator[None]:
-    """Give a test marked `alone` the machine to itself; the other tests share it with those of other workers."""
+    """Give a test marked `alone` the machine to itself; the other tests share it with those of other workers.
+
+    These locks belong to this process alone. A child that a test forks would keep a lock of flock() after the test.
+    """
     wanted = fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH
-    with (common / "machine").open("w") as machine:
-        with (common / "gate").open("w") as gate:  # a test that waits for the whole machine gets it next
-            fcntl.flock(gate, fcntl.LOCK_EX)
-            fcntl.flock(machine, wanted)
+    with (common / "machine").open("a+") as machine:
+        with (common / "gate").open("a+") as gate:  # a test that waits for the whole machine gets it next
+            fcntl.lockf(gate, fcntl.LOCK_EX)
+            fcntl.lockf(machine, wanted)
         yield
 
 
