@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 from lab.ext.explain.exchange import NEVER, SegmentsAndAcks, SenderView
 from lab.ext.explain.limits import DELAYED_ACK_NS, PACED, PACED_NS, SAME_MOMENT_LEAST_NS, TIMEOUT_NS, WOKEN
@@ -45,76 +46,200 @@ class Pieces:
 
 def pieces(found: SegmentsAndAcks, view: SenderView, mss: int, rtt: int) -> Pieces:
     """Return why the sender did not send, between each two segments. Time in ns."""
-    order = view.order
-    start, end = view.left[:-1], view.left[1:]
-    one, two = order[:-1], order[1:]
-    if not len(one):
+    gaps = _Gaps(found, view, mss, rtt)
+    if not len(gaps.start):
         empty = np.zeros(0, np.int64)
         return Pieces(empty, empty, empty, empty)
     if not len(view.arrived):
-        return Pieces(start, end, np.full(len(one), Why.BURST), found.packet[two])
-    gap = end - start
-    ack0, ack1 = view.known[:-1], view.known[1:]
-    released = (ack1 > ack0) & (end - view.arrived[ack1] <= (_reaction(view) if view.exact else view.slack))
-    size = (found.end - found.seq)[two]
-    need = found.seq[two] + np.minimum(size, mss)
-    again = found.again[two]
+        return Pieces(gaps.start, gaps.end, np.full(len(gaps.start), Why.BURST), gaps.packet)
+    return _cut(gaps, _reasons(gaps))
 
-    blocked = _freed(found, view, need, start, end)
-    blocked = np.where(again, 0, blocked)
 
-    outstanding = found.highest[one] - np.where(ack1 >= 0, found.ack[np.maximum(ack1, 0)], NEVER // 2)
-    drained = (ack1 >= 0) & (outstanding <= 0)
-    message = _message(found, view, ack0, ack1)
-    turn = (message > start) & (message <= end) & drained
-    pure = ~found.carries[np.maximum(ack1, 0)]
-    short = (found.end - found.seq) % mss > 0  # the end of what was written: with more, the segment would be full
-    ends = short[one]
+@dataclass(frozen=True)
+class _Gaps:
+    """Looks at the gaps between two segments, in the order in which they left. One row per gap."""
 
-    why = np.full(len(gap), Why.SPACED, np.int64)
-    spaced = (gap <= PACED_NS) | (_burst(gap, found.end[one] - found.seq[one], view.slack) <= PACED * mss)
-    why[ends | drained | ~spaced] = Why.IDLE
-    why[released] = Why.CLOCKED
-    flight = found.highest[one] - _acked(found, ack0)
-    silent = _silent(found, view, ack0, ack1, 0 if view.exact else view.slack)
-    woken = silent > WOKEN * flight
-    emptied = ends & (_silent(found, view, ack0, ack1, view.slack) > 0)
-    why[released & drained & ((silent > 0) | ends)] = Why.IDLE  # the buffer had room before, and the queue was empty
-    if not view.exact:  # an ACK is always near: it proves nothing
-        why[released & emptied] = Why.IDLE
-        emptied = np.zeros(len(gap), bool)
-    emptied &= blocked == 0
-    why[released & (woken | emptied) & ~(drained & (silent > 0))] = Why.EMPTY
-    waited = _small_before(found, order, mss)
-    answered = (ack1 >= 0) & (found.ack[np.maximum(ack1, 0)] >= waited) & (_acked(found, ack0) < waited)
-    why[released & pure & (size < mss) & (answered | drained)] = Why.NAGLE
-    why[turn] = Why.TURN
-    why[again] = Why.REPAIR
-    late = gap >= np.maximum(TIMEOUT_NS, rtt)
-    why[again & late & ~released] = Why.TIMER
-    shaking = (np.maximum.accumulate(found.tls == DATA_RECORD)[one] == 0) & (found.tls[one] == HANDSHAKE_RECORD)
-    why[shaking & turn] = Why.SHAKE
-    closed = _closed(found, ack0, ack1)
-    why[closed & released] = Why.CLOSED
-    why[gap <= view.slack] = Why.BURST
+    found: SegmentsAndAcks
+    view: SenderView
+    mss: int
+    rtt: int
 
-    kind = np.where(closed, Why.CLOSED, Why.WINDOW)
-    thought = np.where((why == Why.TURN) & (blocked == 0), np.maximum(end - np.maximum(message, start), 0), 0)
-    thought = np.where(thought > view.slack, thought, 0)  # from the message to the next segment: the program's own time
+    @cached_property
+    def start(self) -> Ints:
+        """Return when the segment before each gap left."""
+        return self.view.left[:-1]
 
-    deferred = (blocked > 0) & (why == Why.CLOCKED)  # tcp_tso_should_defer waits for a larger part of the window
-    blocked = np.where(deferred, gap, blocked)
-    rest = gap - blocked
+    @cached_property
+    def end(self) -> Ints:
+        """Return when the segment after each gap left."""
+        return self.view.left[1:]
 
-    # Each gap has up to two pieces: the blocked time, or the turn, and what follows.
-    first = np.where(blocked > 0, blocked, gap - thought)
-    cuts = np.stack([start, start + first], 1).ravel()
-    ends = np.stack([start + first, end], 1).ravel()
-    second = np.where(blocked > 0, np.where(rest > view.slack, why, kind), np.where(thought > 0, Why.IDLE, why))
-    whys = np.stack([np.where(blocked > 0, kind, why), second], 1).ravel()
-    packets = np.repeat(found.packet[two], 2)
-    real = ends > cuts
-    return Pieces(cuts[real], ends[real], whys[real], packets[real])
+    @cached_property
+    def length(self) -> Ints:
+        """Return the gaps' lengths in ns."""
+        return self.end - self.start
+
+    @cached_property
+    def one(self) -> Ints:
+        """Return the rows of the segments before the gaps."""
+        return self.view.order[:-1]
+
+    @cached_property
+    def two(self) -> Ints:
+        """Return the rows of the segments after the gaps."""
+        return self.view.order[1:]
+
+    @cached_property
+    def packet(self) -> Ints:
+        """Return the capture's numbers of the segments after the gaps."""
+        return self.found.packet[self.two]
+
+    @cached_property
+    def ack_before(self) -> Ints:
+        """Return the last ACK that had arrived when a gap began; -1 for none."""
+        return self.view.known[:-1]
+
+    @cached_property
+    def ack_after(self) -> Ints:
+        """Return the last ACK that had arrived when a gap ended; -1 for none."""
+        return self.view.known[1:]
+
+    @cached_property
+    def size(self) -> Ints:
+        """Return the payload of the segments after the gaps."""
+        return (self.found.end - self.found.seq)[self.two]
+
+    @cached_property
+    def again(self) -> Bools:
+        """Return whether the segment after a gap was sent again."""
+        return self.found.again[self.two]
+
+    @cached_property
+    def released(self) -> Bools:
+        """Return whether an ACK that had just arrived ended a gap."""
+        since = self.end - self.view.arrived[self.ack_after]
+        soon = _reaction(self.view) if self.view.exact else self.view.slack
+        found: Bools = (self.ack_after > self.ack_before) & (since <= soon)
+        return found
+
+    @cached_property
+    def blocked(self) -> Ints:
+        """Return for how long the receive window had no room for the next segment, from the start of each gap."""
+        need = self.found.seq[self.two] + np.minimum(self.size, self.mss)
+        return np.where(self.again, 0, _freed(self.found, self.view, need, self.start, self.end))
+
+    @cached_property
+    def closed(self) -> Bools:
+        """Return whether the receive window was zero within each gap."""
+        return _closed(self.found, self.ack_before, self.ack_after)
+
+    @cached_property
+    def drained(self) -> Bools:
+        """Return whether all data was acknowledged at the end of each gap."""
+        acked = np.where(self.ack_after >= 0, self.found.ack[np.maximum(self.ack_after, 0)], NEVER // 2)
+        found: Bools = (self.ack_after >= 0) & (self.found.highest[self.one] - acked <= 0)
+        return found
+
+    @cached_property
+    def message(self) -> Ints:
+        """Return when the last message of the other end arrived within each gap; NEVER for none."""
+        return _message(self.found, self.view, self.ack_before, self.ack_after)
+
+    @cached_property
+    def turn(self) -> Bools:
+        """Return whether a message of the other end arrived in a gap, and nothing was left to acknowledge."""
+        found: Bools = (self.message > self.start) & (self.message <= self.end) & self.drained
+        return found
+
+    @cached_property
+    def ends(self) -> Bools:
+        """Return whether the segment before a gap ended what was written: with more, it would have been full."""
+        found: Bools = ((self.found.end - self.found.seq) % self.mss > 0)[self.one]
+        return found
+
+    def silent(self, moment: int) -> Ints:
+        """Return the bytes that ACKs in each gap acknowledged without releasing a segment."""
+        return _silent(self.found, self.view, self.ack_before, self.ack_after, moment)
+
+    @cached_property
+    def spaced(self) -> Bools:
+        """Return whether a gap is as long as pacing makes it."""
+        sent = _burst(self.length, self.found.end[self.one] - self.found.seq[self.one], self.view.slack)
+        found: Bools = (self.length <= PACED_NS) | (sent <= PACED * self.mss)
+        return found
+
+    @cached_property
+    def nagle(self) -> Bools:
+        """Return whether a small segment waited for the ACK of the small one before."""
+        waited = _small_before(self.found, self.view.order, self.mss)
+        acked = self.found.ack[np.maximum(self.ack_after, 0)]
+        answered = (self.ack_after >= 0) & (acked >= waited) & (_acked(self.found, self.ack_before) < waited)
+        pure = ~self.found.carries[np.maximum(self.ack_after, 0)]
+        found: Bools = self.released & pure & (self.size < self.mss) & (answered | self.drained)
+        return found
+
+    @cached_property
+    def shaking(self) -> Bools:
+        """Return whether a gap is before the first data of TLS, and follows a record of its handshake."""
+        tls = self.found.tls
+        found: Bools = (np.maximum.accumulate(tls == DATA_RECORD)[self.one] == 0) & (tls[self.one] == HANDSHAKE_RECORD)
+        return found
+
+
+def _reasons(gaps: _Gaps) -> Ints:
+    """Return the reason for each gap. A later rule overrides an earlier one."""
+    why = np.full(len(gaps.length), Why.SPACED, np.int64)
+    why[gaps.ends | gaps.drained | ~gaps.spaced] = Why.IDLE
+    why[gaps.released] = Why.CLOCKED
+    _released_by_the_program(gaps, why)
+    why[gaps.nagle] = Why.NAGLE
+    why[gaps.turn] = Why.TURN
+    why[gaps.again] = Why.REPAIR
+    late = gaps.length >= np.maximum(TIMEOUT_NS, gaps.rtt)
+    why[gaps.again & late & ~gaps.released] = Why.TIMER
+    why[gaps.shaking & gaps.turn] = Why.SHAKE
+    why[gaps.closed & gaps.released] = Why.CLOSED
+    why[gaps.length <= gaps.view.slack] = Why.BURST
+    return why
+
+
+def _released_by_the_program(gaps: _Gaps, why: Ints) -> None:
+    """Mark the gaps that an ACK ended only because it woke the program, or by coincidence.
+
+    Earlier ACKs of the gap released nothing, so the send queue was empty. If all data was acknowledged, the buffer had
+    room before, and the program was idle. Away from the sender, an ACK is always near, and proves nothing.
+    """
+    silent = gaps.silent(0 if gaps.view.exact else gaps.view.slack)
+    woken = silent > WOKEN * (gaps.found.highest[gaps.one] - _acked(gaps.found, gaps.ack_before))
+    emptied = gaps.ends & (gaps.silent(gaps.view.slack) > 0)
+    idle = gaps.drained & ((silent > 0) | gaps.ends)
+    if not gaps.view.exact:
+        idle, emptied = idle | emptied, np.zeros(len(why), bool)
+    why[gaps.released & idle] = Why.IDLE
+    empty = woken | (emptied & (gaps.blocked == 0))
+    why[gaps.released & empty & ~(gaps.drained & (silent > 0))] = Why.EMPTY
+
+
+def _cut(gaps: _Gaps, why: Ints) -> Pieces:
+    """Return the pieces: a gap has up to two, the time with a full receive window, or a turn, and what follows.
+
+    After a turn, the program needs time of its own from the message to the next segment.
+    """
+    kind = np.where(gaps.closed, Why.CLOSED, Why.WINDOW)
+    deferred = (gaps.blocked > 0) & (why == Why.CLOCKED)  # tcp_tso_should_defer waits for a larger part of the window
+    blocked = np.where(deferred, gaps.length, gaps.blocked)
+    answering = (why == Why.TURN) & (gaps.blocked == 0)
+    thought = np.where(answering, np.maximum(gaps.end - np.maximum(gaps.message, gaps.start), 0), 0)
+    thought = np.where(thought > gaps.view.slack, thought, 0)
+
+    middle = gaps.start + np.where(blocked > 0, blocked, gaps.length - thought)
+    rest = gaps.length - blocked
+    first = np.where(blocked > 0, kind, why)
+    second = np.where(blocked > 0, np.where(rest > gaps.view.slack, why, kind), np.where(thought > 0, Why.IDLE, why))
+    starts, ends = (np.stack(pair, 1).ravel() for pair in ((gaps.start, middle), (middle, gaps.end)))
+    whys, packets = np.stack([first, second], 1).ravel(), np.repeat(gaps.packet, 2)
+    real = ends > starts
+    return Pieces(starts[real], ends[real], whys[real], packets[real])
 
 
 def nagle_waits(found: Pieces) -> int:
