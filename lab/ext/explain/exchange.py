@@ -219,11 +219,16 @@ def place(rows: Rows, found: SegmentsAndAcks, connection: FoundConnection) -> Pl
     whole = beyond + behind
     if whole < SAME_MOMENT_LEAST_NS:
         return Place("sender", beyond, behind, "the round trip is too short to tell the ends apart")
-    if behind <= LOCAL * whole:
+    if _near(behind, beyond):
         return Place("sender", beyond, behind, reason)
-    if beyond <= LOCAL * whole:
+    if _near(beyond, behind):
         return Place("receiver", beyond, behind, reason)
     return Place("between", beyond, behind, reason)
+
+
+def _near(part: int, other: int) -> bool:
+    """Return whether this part of the round trip is so short that the capture was taken at its end."""
+    return part <= LOCAL * (part + other) or (part <= SAME_MOMENT_LEAST_NS and 2 * part <= other)
 
 
 def _least(times: Ints) -> int | None:
@@ -274,7 +279,7 @@ def sender_view(found: SegmentsAndAcks, where: Place, slack: int) -> SenderView:
     left, arrived = found.time, found.ack_time
     if where.name != "sender":
         slack = max(slack, 2 * TICK_NS)
-        arrived = arrived + (where.behind or 0) - slack // 2
+        arrived = arrived + max((where.behind or 0) - slack // 2, 0)  # never before the segment that it acknowledges
         if (where.behind or 0) >= 2 * TICK_NS:  # else a tick is too coarse
             left = left - np.where((found.queued != NEVER) & ~found.again, found.queued, 0)
     order = np.argsort(left, kind="stable")

@@ -150,6 +150,7 @@ class _Following:
         self._stamped = False
         self._delayed = 0
         self._last: tuple[int, int] | None = None  # the time and the number of the last segment
+        self._end = 0  # the highest number of payload
 
     def add(self, rows: Rows) -> None:
         """Add the next packets of the connection."""
@@ -174,6 +175,7 @@ class _Following:
         rounds.add(found, view, sight.mss, delay)
         if len(view.left):
             self._last = int(view.left[-1]), int(found.packet[view.order[-1]])
+            self._end = max(self._end, int(found.end.max()))
         full = (found.end - found.seq >= sight.mss) & (found.end <= self._state.acked)
         if full.any():
             self._sight = replace(sight, full_arrived=True)
@@ -185,7 +187,7 @@ class _Following:
         assert self._rounds is not None
         self._rounds.finish()
         if self._last:
-            lost = self._state is not None and self._sight.acks and self._state.highest > self._state.acked
+            lost = self._state is not None and self._sight.acks and self._end > self._state.acked
             why = Why.TIMER if lost and each.last_ns - self._last[0] >= TIMEOUT_NS else Why.AFTER
             self._rounds.spend(_one(self._last[0], each.last_ns, why, self._last[1]))
         limits = labels(self._rounds, self._sight)

@@ -125,8 +125,11 @@ class _Gaps:
     @cached_property
     def blocked(self) -> Ints:
         """Return for how long the receive window had no room for the next segment, from the start of each gap."""
-        need = self.found.seq[self.two] + np.minimum(self.size, self.mss)
-        return np.where(self.again, 0, _freed(self.found, self.view, need, self.start, self.end))
+        fills = _fills(self.found, self.two, self.ack_after, self.mss)
+        need = self.found.seq[self.two] + np.where(fills, self.mss, np.minimum(self.size, self.mss))
+        freed = _freed(self.found, self.view, need, self.start, self.end)
+        freed = np.where(fills & (need > self.found.edge[-1:].max(initial=0)), self.length, freed)  # no ACK made room
+        return np.where(self.again, 0, freed)
 
     @cached_property
     def closed(self) -> Bools:
@@ -286,6 +289,21 @@ def _freed(found: SegmentsAndAcks, view: SenderView, need: Ints, start: Ints, en
     known = at < len(view.arrived)
     free = np.where(known, view.arrived[np.minimum(at, len(view.arrived) - 1)], start)
     return np.where(known, np.clip(free - start, 0, end - start), 0)
+
+
+def _fills(found: SegmentsAndAcks, two: Ints, ack1: Ints, mss: int) -> Bools:
+    """Return whether a small segment fills the window, so that a full one would have left with more room.
+
+    A sender waits with it for more room, at most until its persist timer runs out (RFC 9293 3.8.6.2.1), unless it is
+    half of the largest window.
+    """
+    if not len(found.edge):
+        return np.zeros(len(two), bool)
+    at = np.maximum(ack1, 0)
+    size = found.end[two] - found.seq[two]
+    largest = np.maximum.accumulate(found.edge - found.ack)[at]
+    fills: Bools = (found.end[two] == found.edge[at]) & (size < mss) & (2 * size < largest) & ~found.again[two]
+    return fills & (ack1 >= 0)
 
 
 def _message(found: SegmentsAndAcks, view: SenderView, ack0: Ints, ack1: Ints) -> Ints:

@@ -8,7 +8,7 @@ import pytest
 
 from lab.ext.explain.explaining import Explanation, explain
 from lab.ext.explain.limits import Limit
-from tests.ext.explain.captures import ACK, MSS, PSH, Packet, handshake, pcap, windows
+from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, handshake, pcap, windows
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -47,6 +47,52 @@ def test_a_closed_window_is_a_zero_window(tmp_path: Path) -> None:
         Packet(910, back=True, ack=end + MSS),
     ]
     assert _explained(tmp_path, packets).shares[Limit.ZERO_WINDOW] > 0.8
+
+
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_window_with_little_room_is_the_limit_until_the_persist_timer(tmp_path: Path, answered: bool) -> None:
+    packets = windows(10, [10] * 6, window=10 * MSS)
+    end = max(each.ack for each in packets)
+    packets[-1] = Packet(70, back=True, ack=end, window=500)
+    packets += [Packet(970, seq=end, size=500)]  # the persist timer
+    if answered:
+        packets += [Packet(980, back=True, ack=end + 500), Packet(980.01, seq=end + 500, size=MSS)]
+    assert _explained(tmp_path, packets).shares[Limit.WINDOW] > 0.8
+
+
+def test_a_small_write_that_fills_half_of_the_window_is_no_limit_of_the_window(tmp_path: Path) -> None:
+    packets = [*handshake(10), Packet(11, seq=1, size=1000), Packet(21, back=True, ack=1001, window=1000)]
+    packets += [Packet(2000, seq=1001, size=1000), Packet(2010, back=True, ack=2001, window=1000)]
+    assert _explained(tmp_path, packets).shares[Limit.IDLE] > 0.9
+
+
+def test_an_unacknowledged_end_is_no_time_out(tmp_path: Path) -> None:
+    packets = windows(10, [10] * 6)
+    end = max(each.ack for each in packets)
+    packets += [Packet(1000 * 2**turn, seq=end, flags=ACK | FIN) for turn in range(4)]
+    assert _explained(tmp_path, packets).shares[Limit.IDLE] > 0.9
+
+
+def test_a_pause_is_not_nagles_if_the_round_trip_is_shorter_than_a_tick(tmp_path: Path) -> None:
+    packets = handshake(0.4, at="receiver")
+    for turn in range(20):
+        at, seq = 2 + 500 * turn, 1 + 10 * turn
+        packets += [Packet(at, seq=seq, size=10, flags=ACK | PSH), Packet(at + 0.05, back=True, ack=seq + 10)]
+    assert _explained(tmp_path, packets).shares[Limit.IDLE] > 0.9
+
+
+@pytest.mark.parametrize(
+    ("beyond", "behind", "place"), [(0.17, 0.04, "sender"), (0.04, 0.17, "receiver"), (0.04, 0.05, "between")]
+)
+def test_a_hosts_own_reaction_does_not_move_the_capture(
+    tmp_path: Path, beyond: float, behind: float, place: str
+) -> None:
+    packets = handshake(beyond)
+    packets[2] = Packet(beyond + behind, seq=1, ack=1)
+    packets += [Packet(5, seq=1, size=MSS), Packet(5 + beyond, back=True, ack=1 + MSS)]
+    found = _explained(tmp_path, packets)
+    assert found.facts is not None
+    assert found.facts.where.name == place
 
 
 def test_writes_with_pauses_are_an_idle_application(tmp_path: Path) -> None:
