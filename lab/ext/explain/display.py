@@ -12,7 +12,7 @@ from rich.text import Text
 
 from lab.ext.explain.explaining import Explained, Explanation, Facts
 from lab.ext.explain.labels import Stretch
-from lab.ext.explain.limits import MEANING, SAME_MOMENT_LEAST_NS, Limit
+from lab.ext.explain.limits import MEANING, SAME_MOMENT_LEAST_NS, STANDING, STANDING_LEAST_NS, Limit
 from lab.report.wording import figure, plural
 from lab.units import Value
 
@@ -151,9 +151,9 @@ def evidence(each: Explanation, limit: Limit) -> str:
     flight, window = max(part.flight for part in parts), max(part.window for part in parts)
     sent, again = sum(part.sent for part in parts), sum(part.again for part in parts)
     if limit is Limit.WINDOW and window:
-        said += f": {window:,} B at most{_carries(each, window)}"
+        said += f": {window:,} B at most{_carries(each, parts, window)}"
     elif limit is Limit.SEND_BUFFER and flight:
-        said += f": {flight:,} B at most{_carries(each, flight)}"
+        said += f": {flight:,} B at most{_carries(each, parts, flight)}"
     elif limit in (Limit.CWND, Limit.SLOW_START) and flight:
         said += f"; {flight:,} B in flight at most"
     elif limit is Limit.RATE:
@@ -166,12 +166,17 @@ def evidence(each: Explanation, limit: Limit) -> str:
     return said + (f"; {again:,} of {sent:,} segments again" if again else "")
 
 
-def _carries(each: Explanation, window: int) -> str:
-    """Return the rate that a window carries over the least round trip."""
+def _carries(each: Explanation, parts: list[Stretch], window: int) -> str:
+    """Return the rate that a window carries over the least round trip, or over the usual one if that is longer."""
     rtt = each.facts and each.facts.where.rtt
-    if not rtt or rtt < 1_000_000:
+    if not rtt:
         return ""
-    return f", which carry {figure(Value(8e9 * window / rtt, 'bit/s'))}"
+    known = [(part.delay, part.seconds) for part in parts if part.delay is not None]
+    usual = sum(delay * took for delay, took in known) / sum(took for _, took in known) if known else rtt
+    if usual >= rtt + max(STANDING * rtt, STANDING_LEAST_NS):
+        rate, round_trip, least = (Value(8e9 * window / usual, "bit/s"), Value(usual / 1e9, "s"), Value(rtt / 1e9, "s"))
+        return f", which carry {figure(rate)} over an RTT of {figure(round_trip)} ({figure(least)} at least)"
+    return f", which carry {figure(Value(8e9 * window / rtt, 'bit/s'))}" if rtt >= 1_000_000 else ""
 
 
 def _stretches(each: Explanation) -> Table:

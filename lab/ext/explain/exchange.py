@@ -77,6 +77,7 @@ class SegmentsAndAcks:
     sack_left: Ints  # unwrapped; NEVER without a block
     sack_right: Ints
     repeated: Bools  # acknowledges nothing new, and carries nothing
+    rtt: int = 0  # ns; a segment that fills a hole sooner after the hole appeared was overtaken, not sent again
 
     @cached_property
     def highest(self) -> Ints:
@@ -85,9 +86,11 @@ class SegmentsAndAcks:
 
     @cached_property
     def again(self) -> Bools:
-        """Return whether a segment repeats an earlier sequence number."""
-        found: Bools = self.seq < self.before
-        return found
+        """Return whether a segment repeats an earlier sequence number, or fills a hole after a round trip."""
+        below: Bools = self.seq < self.before
+        beyond = np.searchsorted(self.highest, self.end, side="left")  # the first segment that reached as far
+        overtaken = (self.seq[beyond] >= self.end) & (self.time - self.time[beyond] < self.rtt)
+        return below & ~overtaken
 
 
 def exchange(rows: Rows, state: State, shift: int | None) -> SegmentsAndAcks:
@@ -270,17 +273,18 @@ class SenderView:
     exact: bool  # whether the times are those of a capture at the sender
 
 
-def sender_view(found: SegmentsAndAcks, where: Place, slack: int) -> SenderView:
+def sender_view(found: SegmentsAndAcks, where: Place, slack: int, tick: int | None) -> SenderView:
     """Return the view of the sender.
 
     A capture at the sender shows it. Elsewhere, an ACK takes `Place.behind` to the sender and back, and timestamps
-    remove the time that segments waited in queues on their way.
+    remove the time that segments waited in queues on their way, if their `tick` (ns) is short enough.
     """
     left, arrived = found.time, found.ack_time
     if where.name != "sender":
-        slack = max(slack, 2 * TICK_NS)
+        fine = tick is not None and (where.behind or 0) >= 2 * tick
+        slack = max(slack, 2 * (tick if tick and fine else TICK_NS))
         arrived = arrived + max((where.behind or 0) - slack // 2, 0)  # never before the segment that it acknowledges
-        if (where.behind or 0) >= 2 * TICK_NS:  # else a tick is too coarse
+        if fine:
             left = left - np.where((found.queued != NEVER) & ~found.again, found.queued, 0)
     order = np.argsort(left, kind="stable")
     left = left[order]

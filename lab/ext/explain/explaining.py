@@ -9,7 +9,7 @@ from pathlib import Path
 from lab.errors import InputError
 from lab.ext.explain.connections import FoundConnection, Listing, Rows, collected, listing
 from lab.ext.explain.exchange import Place, SegmentsAndAcks, State, capacity, exchange, place, sender_view
-from lab.ext.explain.gaps import Pieces, Why, nagle_waits, pieces
+from lab.ext.explain.gaps import Pieces, Why, before_first, nagle_waits, pieces
 from lab.ext.explain.labels import Sight, Stretch, labels, stretches
 from lab.ext.explain.limits import (
     EXPLAINED,
@@ -165,11 +165,15 @@ class _Following:
             self._rounds = self._new_rounds(where)
             self._initial = _initial_window(found)
         sight, rounds = self._sight, self._rounds
-        view = sender_view(found, sight.where, SAME_MOMENT_NS)
+        found = replace(found, rtt=sight.where.rtt or 0)
+        view = sender_view(found, sight.where, SAME_MOMENT_NS, self._state.tick)
         parts = pieces(found, view, sight.mss, sight.where.rtt or SHORTEST_ROUND_NS)
         self._delayed += nagle_waits(parts)
         if self._last and len(view.left) and view.left[0] > self._last[0]:  # between two batches
             rounds.spend(_one(self._last[0], int(view.left[0]), Why.BURST, self._last[1]))
+        elif not self._last and len(view.left):
+            opened = any(each.syn for each in self._connection.ways)
+            rounds.spend(before_first(found, view, self._connection.first_ns, opened))
         rounds.spend(parts)
         delay = 0 if sight.where.name == "sender" else sight.where.behind or 0
         rounds.add(found, view, sight.mss, delay)

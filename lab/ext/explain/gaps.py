@@ -245,6 +245,22 @@ def _cut(gaps: _Gaps, why: Ints) -> Pieces:
     return Pieces(starts[real], ends[real], whys[real], packets[real])
 
 
+def before_first(found: SegmentsAndAcks, view: SenderView, start: int, opened: bool) -> Pieces:
+    """Return why the sender did not send before its first segment, from `start`.
+
+    With `opened`, the connection began then, and the first ACK ends its opening.
+    """
+    first = int(view.left[0])
+    shaken = int(view.arrived[0]) if opened and len(view.arrived) else start
+    if found.tls[view.order[0]] == HANDSHAKE_RECORD:
+        shaken = first
+    messages = view.arrived[found.carries & (view.arrived <= first)]
+    edges = [start, shaken, int(messages[-1]) if len(messages) else shaken, first]
+    cuts = np.clip(np.maximum.accumulate(np.array(edges)), None, max(first, start))
+    whys = np.array([Why.SHAKE, Why.TURN, Why.IDLE], np.int64)
+    return Pieces(cuts[:-1], cuts[1:], whys, np.full(3, found.packet[view.order[0]]))
+
+
 def nagle_waits(found: Pieces) -> int:
     """Return how many gaps with Nagle's algorithm waited for a delayed ACK."""
     return int(((found.why == Why.NAGLE) & (found.end - found.start >= DELAYED_ACK_NS)).sum())
@@ -286,7 +302,7 @@ def _freed(found: SegmentsAndAcks, view: SenderView, need: Ints, start: Ints, en
     if not len(found.edge):
         return np.zeros(len(start), np.int64)
     at = np.searchsorted(found.edge, need, side="left")
-    known = at < len(view.arrived)
+    known = (at > 0) & (at < len(view.arrived))  # the first window was there before the first segment
     free = np.where(known, view.arrived[np.minimum(at, len(view.arrived) - 1)], start)
     return np.where(known, np.clip(free - start, 0, end - start), 0)
 

@@ -11,6 +11,7 @@ from lab.ext.explain.limits import (
     FULL,
     GROWING,
     MOSTLY,
+    REPEATS,
     SMOOTH,
     SPREAD,
     STANDING,
@@ -130,7 +131,7 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
 
 def _unscaled(rounds: Rounds, inner: list[Limit]) -> list[Limit]:
     """Return the limits without those that a receive window of unknown size may have caused."""
-    lost = np.cumsum(rounds.again + rounds.repeats) > 0
+    lost = _lost(rounds)
     doubtful = (Limit.SEND_BUFFER, Limit.PACING)
     return [
         Limit.UNKNOWN if each in doubtful or (each is Limit.CWND and not after) else each
@@ -176,7 +177,7 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
     flight, spent = rounds.flight, rounds.time
     most = np.maximum.accumulate(flight) if count else flight
     earlier = np.concatenate(([0], most[:-1]))
-    lost = np.cumsum(rounds.again + rounds.repeats) > 0
+    lost = _lost(rounds)
     growing = (flight >= GROWING * earlier) & (earlier > 0) & ~lost
     growing[:-1] |= growing[1:] & ~lost[:-1]  # the round from which it grew
     first = int(np.argmax(flight > 0)) if (flight > 0).any() else 0
@@ -205,6 +206,12 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
             found.append(Limit.IDLE)  # a window that is in use grows; ACKs were near, but released nothing
         else:
             found.append(Limit.RATE if full[row] else Limit.CWND)
+    return found
+
+
+def _lost(rounds: Rounds) -> Bools:
+    """Return in which rounds a segment was lost, or had been lost before."""
+    found: Bools = np.cumsum(rounds.again + (rounds.repeats >= REPEATS)) > 0
     return found
 
 

@@ -80,5 +80,6 @@ FULL = 0.9  # of the bottleneck's rate: it is used in full
 SPREAD = 0.25  # of the time between segments that no ACK released: a window does not do this
 CLOCKED = 0.8  # of it between segments that ACKs released, the rest being bursts: by chance, half can be near an ACK
 SMOOTH = 5  # rounds, for the rate: a round may have ten segments, so that one more or less is a tenth
+REPEATS = 3  # of an ACK: the sender takes a segment for lost (RFC 5681 3.2); fewer are reordering
 MOSTLY = 0.5  # of a round's time: a majority
 STUCK = 3  # time-outs of the same full-sized segment: RFC 4821 7.7 takes this as a sign of a black hole

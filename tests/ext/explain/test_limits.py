@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from lab.ext.explain.display import evidence
 from lab.ext.explain.explaining import Explanation, explain
 from lab.ext.explain.limits import Limit
 from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, handshake, pcap, windows
@@ -35,6 +37,18 @@ def test_a_full_receive_window_is_named_with_its_size(tmp_path: Path) -> None:
     found = _explained(tmp_path, windows(40, [20] * 20, window=20 * MSS))
     assert found.shares[Limit.WINDOW] > 0.75
     assert found.stretches[-2].window == 20 * MSS
+    assert evidence(found, Limit.WINDOW).endswith("28,960 B at most, which carry 5.795 Mbit/s")
+
+
+def test_a_full_window_with_a_queue_carries_less(tmp_path: Path) -> None:
+    packets, end, at = handshake(40), 1, 41.0
+    for _ in range(30):
+        packets += [Packet(at + 0.01 * number, seq=end + number * MSS, size=MSS) for number in range(20)]
+        end, at = end + 20 * MSS, at + 100
+        packets.append(Packet(at, back=True, ack=end, window=20 * MSS))
+    found = _explained(tmp_path, packets)
+    assert found.shares[Limit.WINDOW] > 0.8
+    assert "over an RTT of 99.81 ms (40.00 ms at least)" in evidence(found, Limit.WINDOW)
 
 
 def test_a_closed_window_is_a_zero_window(tmp_path: Path) -> None:
@@ -79,6 +93,52 @@ def test_a_pause_is_not_nagles_if_the_round_trip_is_shorter_than_a_tick(tmp_path
         at, seq = 2 + 500 * turn, 1 + 10 * turn
         packets += [Packet(at, seq=seq, size=10, flags=ACK | PSH), Packet(at + 0.05, back=True, ack=seq + 10)]
     assert _explained(tmp_path, packets).shares[Limit.IDLE] > 0.9
+
+
+def _doubling(tick: int, rtt: int = 40) -> list[Packet]:
+    """Slow start, captured at the receiver: each ACK releases two segments. The sender's clock has a period in ms."""
+    packets, end = handshake(rtt, scale=7, at="receiver"), 1
+    times, echoes = [rtt + 0.3 * number for number in range(4)], [500] * 4
+    for _ in range(5):
+        later: list[float] = []
+        for at, echo in zip(times, echoes, strict=True):
+            value = 1000 + int(at) // tick
+            packets.append(Packet(at, seq=end, size=MSS, stamps=(value, echo)))
+            end += MSS
+            packets.append(Packet(at + 0.02, back=True, ack=end, window=4000, stamps=(500 + int(at), value)))
+            later += [at + 0.02 + rtt, at + 0.17 + rtt]
+        echoes = [500 + int(at) for at in times for _ in range(2)]
+        times = later
+    return packets
+
+
+@pytest.mark.parametrize("tick", [1, 4])
+def test_slow_start_is_found_with_a_coarse_timestamp_clock(tmp_path: Path, tick: int) -> None:
+    found = _explained(tmp_path, _doubling(tick))
+    assert found.facts is not None
+    assert found.facts.where.name == "receiver"
+    assert found.shares[Limit.SLOW_START] > 0.7
+
+
+def test_a_segment_that_was_overtaken_does_not_end_slow_start(tmp_path: Path) -> None:
+    packets = _doubling(1)
+    at = next(index for index, each in enumerate(packets) if each.seq == 1 + 6 * MSS)
+    one, two = packets[at], packets[at + 2]
+    packets[at], packets[at + 2] = replace(two, ms=one.ms), replace(one, ms=two.ms)
+    found = _explained(tmp_path, packets)
+    assert found.shares[Limit.SLOW_START] > 0.7
+    assert sum(each.again for each in found.stretches) == 0
+
+
+def test_the_time_before_an_answer_is_the_programs_own(tmp_path: Path) -> None:
+    packets = [
+        *handshake(20, at="receiver"),
+        Packet(21, size=100, flags=ACK | PSH),
+        Packet(41, back=True, ack=101),
+        Packet(5021, back=True, ack=101, size=MSS),
+        Packet(5021.1, seq=101, ack=1 + MSS),
+    ]
+    assert _explained(tmp_path, packets).shares[Limit.IDLE] > 0.95
 
 
 @pytest.mark.parametrize(
