@@ -51,7 +51,8 @@ def pieces(found: SegmentsAndAcks, view: SenderView, mss: int, rtt: int) -> Piec
         empty = np.zeros(0, np.int64)
         return Pieces(empty, empty, empty, empty)
     if not len(view.arrived):
-        return Pieces(gaps.start, gaps.end, np.full(len(gaps.start), Why.BURST), gaps.packet)
+        late = gaps.again & (gaps.length >= TIMEOUT_NS)
+        return Pieces(gaps.start, gaps.end, np.where(late, Why.TIMER, Why.BURST), gaps.packet)
     return _cut(gaps, _reasons(gaps))
 
 
@@ -129,7 +130,7 @@ class _Gaps:
         need = self.found.seq[self.two] + np.where(fills, self.mss, np.minimum(self.size, self.mss))
         freed = _freed(self.found, self.view, need, self.start, self.end)
         freed = np.where(fills & (need > self.found.edge[-1:].max(initial=0)), self.length, freed)  # no ACK made room
-        return np.where(self.again, 0, freed)
+        return np.where(self.again | (self.turn & ~self.closed), 0, freed)
 
     @cached_property
     def closed(self) -> Bools:
@@ -254,10 +255,13 @@ def before_first(found: SegmentsAndAcks, view: SenderView, start: int, opened: b
     shaken = int(view.arrived[0]) if opened and len(view.arrived) else start
     if found.tls[view.order[0]] == HANDSHAKE_RECORD:
         shaken = first
-    messages = view.arrived[found.carries & (view.arrived <= first)]
-    edges = [start, shaken, int(messages[-1]) if len(messages) else shaken, first]
-    cuts = np.clip(np.maximum.accumulate(np.array(edges)), None, max(first, start))
-    whys = np.array([Why.SHAKE, Why.TURN, Why.IDLE], np.int64)
+    early = view.arrived <= first
+    messages, closed = view.arrived[found.carries & early], np.flatnonzero(found.closed & early)
+    waited = int(messages[-1]) if len(messages) else shaken
+    if len(closed):  # in a capture that begins in the middle
+        waited = int(view.arrived[closed[-1] + 1]) if closed[-1] + 1 < len(view.arrived) else first
+    cuts = np.clip(np.maximum.accumulate(np.array([start, shaken, waited, first])), None, max(first, start))
+    whys = np.array([Why.SHAKE, Why.CLOSED if len(closed) else Why.TURN, Why.IDLE], np.int64)
     return Pieces(cuts[:-1], cuts[1:], whys, np.full(3, found.packet[view.order[0]]))
 
 

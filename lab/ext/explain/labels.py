@@ -100,9 +100,7 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
     """Return the limit of each round."""
     count = len(rounds)
     if sight.missing:
-        idle = rounds.time[:, Why.IDLE] > MOSTLY * rounds.length
-        blind = not (sight.data and sight.acks)
-        return [Limit.IDLE if each and not blind else Limit.UNKNOWN for each in idle.tolist()]
+        return _certain(rounds, sight)
     spent = rounds.time
     network = spent[:, list(_NETWORK)].sum(axis=1)
     direct = np.stack([spent[:, why] for why in _DIRECT], 1)
@@ -127,6 +125,15 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
         else:
             found.append(inner[row])
     return _black_holes(found, rounds, sight)
+
+
+def _certain(rounds: Rounds, sight: Sight) -> list[Limit]:
+    """Return the limits that a capture shows whatever else it lacks: a closed window, a pause, late retransmissions."""
+    found = [Limit.UNKNOWN] * len(rounds)
+    for why in (Why.CLOSED, Why.IDLE) if sight.data and sight.acks else (Why.TIMER,):
+        for row in np.flatnonzero(rounds.time[:, why] > MOSTLY * rounds.length).tolist():
+            found[row] = _DIRECT[why]
+    return found
 
 
 def _unscaled(rounds: Rounds, inner: list[Limit]) -> list[Limit]:

@@ -95,6 +95,29 @@ def test_a_pause_is_not_nagles_if_the_round_trip_is_shorter_than_a_tick(tmp_path
     assert _explained(tmp_path, packets).shares[Limit.IDLE] > 0.9
 
 
+def test_a_closed_window_is_found_without_the_beginning(tmp_path: Path) -> None:
+    packets = [
+        Packet(0, back=True, ack=1 + MSS, window=MSS),
+        Packet(1, back=True, ack=1 + 2 * MSS, window=0),
+        Packet(900, back=True, ack=1 + 2 * MSS),
+        Packet(901, seq=1 + 2 * MSS, size=MSS),
+        Packet(920, back=True, ack=1 + 3 * MSS),
+    ]
+    assert _explained(tmp_path, packets).shares[Limit.ZERO_WINDOW] > 0.9
+
+
+def test_late_retransmissions_are_time_outs_without_the_other_direction(tmp_path: Path) -> None:
+    packets = [Packet(at, size=MSS) for at in (0, 200, 600, 1400, 3000)]
+    assert _explained(tmp_path, packets).shares[Limit.TIMEOUT] > 0.9
+
+
+def test_an_ack_of_the_same_instant_does_not_release_what_it_acknowledges(tmp_path: Path) -> None:
+    packets = [*handshake(0), *(Packet(1, seq=1 + each * MSS, size=MSS) for each in range(3))]
+    packets += [Packet(1, back=True, ack=1 + MSS), Packet(1001, seq=1 + MSS, size=MSS)]
+    packets += [Packet(1001, back=True, ack=1 + 3 * MSS)]
+    assert _explained(tmp_path, packets).shares[Limit.TIMEOUT] > 0.9
+
+
 def _doubling(tick: int, rtt: int = 40) -> list[Packet]:
     """Slow start, captured at the receiver: each ACK releases two segments. The sender's clock has a period in ms."""
     packets, end = handshake(rtt, scale=7, at="receiver"), 1
