@@ -217,6 +217,9 @@ def place(rows: Rows, found: SegmentsAndAcks, connection: FoundConnection) -> Pl
         behind, reason = echoed, "the times to echoed timestamps"
     else:
         behind, reason = _released(found, beyond), "the times from ACKs to segments"
+    admitted = _admitted(found)
+    if behind is not None and len(admitted) >= GROUP and 2 * np.median(admitted) < behind:
+        behind, reason = int(admitted.min()), "segments that windows admitted sooner than the handshake's round trip"
     if beyond is None or behind is None:
         return Place("unknown", beyond, behind, "neither a handshake nor timestamps were captured")
     whole = beyond + behind
@@ -232,6 +235,19 @@ def place(rows: Rows, found: SegmentsAndAcks, connection: FoundConnection) -> Pl
 def _near(part: int, other: int) -> bool:
     """Return whether this part of the round trip is so short that the capture was taken at its end."""
     return part <= LOCAL * (part + other) or (part <= SAME_MOMENT_LEAST_NS and 2 * part <= other)
+
+
+def _admitted(found: SegmentsAndAcks) -> Ints:
+    """Return the time from each ACK that made room in the window to the first segment that needed the room.
+
+    If a proxy acknowledges data, these times are shorter than the handshake's round trip to the server.
+    """
+    if not len(found.edge):
+        return np.zeros(0, np.int64)
+    at = np.searchsorted(found.edge, found.end, side="left")
+    needs = (at > 0) & (at < len(found.edge)) & ~found.again
+    since = (found.time - found.ack_time[np.minimum(at, len(found.edge) - 1)])[needs]
+    return since[since >= 0]
 
 
 def _least(times: Ints) -> int | None:

@@ -153,6 +153,19 @@ def test_a_segment_that_was_overtaken_does_not_end_slow_start(tmp_path: Path) ->
     assert sum(each.again for each in found.stretches) == 0
 
 
+def test_a_proxy_that_acknowledges_makes_the_round_trip_short(tmp_path: Path) -> None:
+    packets, end = handshake(100, at="receiver"), 1
+    for turn in range(100):
+        at = 101 + 5 * turn
+        packets += [Packet(at + 0.01 * each, seq=end + each * MSS, size=MSS) for each in range(10)]
+        end += 10 * MSS
+        packets.append(Packet(at + 0.2, back=True, ack=end, window=10 * MSS))
+    found = _explained(tmp_path, packets)
+    assert found.facts is not None
+    assert found.facts.where.rtt == pytest.approx(5e6, rel=0.1)
+    assert found.shares[Limit.WINDOW] > 0.7
+
+
 def test_the_time_before_an_answer_is_the_programs_own(tmp_path: Path) -> None:
     packets = [
         *handshake(20, at="receiver"),
