@@ -277,6 +277,16 @@ def _released(found: SegmentsAndAcks, beyond: int | None) -> int | None:
     return int(since.min()) if len(since) and soon.mean() > 0.5 else None
 
 
+def unseen(found: SegmentsAndAcks, start: int) -> int:
+    """Return how many bytes from `start` on were acknowledged, but are in no captured segment."""
+    if not len(found.ack):
+        return 0
+    order = np.argsort(found.seq, kind="stable")
+    reached = np.maximum.accumulate(np.concatenate(([start], found.end[order])))
+    gaps = np.minimum(np.concatenate((found.seq[order], found.ack[-1:])), found.ack[-1]) - reached
+    return int(gaps[gaps > 1].sum())  # one is the end of the connection
+
+
 @dataclass(frozen=True)
 class SenderView:
     """Holds the sender's times: when segments left and when ACKs arrived, and the last ACK before each segment."""

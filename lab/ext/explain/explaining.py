@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.errors import InputError
 from lab.ext.explain.connections import FoundConnection, Listing, Rows, collected, listing
-from lab.ext.explain.exchange import Place, SegmentsAndAcks, State, capacity, exchange, place, sender_view
+from lab.ext.explain.exchange import Place, SegmentsAndAcks, State, capacity, exchange, place, sender_view, unseen
 from lab.ext.explain.gaps import Pieces, Why, before_first, nagle_waits, pieces
 from lab.ext.explain.labels import Sight, Stretch, labels, stretches
 from lab.ext.explain.limits import (
@@ -151,6 +151,7 @@ class _Following:
         self._delayed = 0
         self._last: tuple[int, int] | None = None  # the time and the number of the last segment
         self._end = 0  # the highest number of payload
+        self._unseen = 0  # bytes
 
     def add(self, rows: Rows) -> None:
         """Add the next packets of the connection."""
@@ -169,6 +170,9 @@ class _Following:
         view = sender_view(found, sight.where, SAME_MOMENT_NS, self._state.tick)
         parts = pieces(found, view, sight.mss, sight.where.rtt or SHORTEST_ROUND_NS)
         self._delayed += nagle_waits(parts)
+        if len(found.time):
+            begun = self._connection.ways[self._connection.forward].isn is not None
+            self._unseen += unseen(found, self._end or (1 if begun else int(found.seq.min())))
         if self._last and len(view.left) and view.left[0] > self._last[0]:  # between two batches
             rounds.spend(_one(self._last[0], int(view.left[0]), Why.BURST, self._last[1]))
         elif not self._last and len(view.left):
@@ -214,8 +218,13 @@ class _Following:
             timestamps=self._stamped,
             initial_window=self._initial,
             delayed_nagle=self._delayed,
-            missing=self._sight.doubt if doubtful else "",
+            missing=self._missing(doubtful),
         )
+
+    def _missing(self, doubtful: bool) -> str:
+        assert self._sight
+        lost = f"{self._unseen:,} bytes that ACKs acknowledge: the capture lost packets" if self._unseen else ""
+        return "; ".join(filter(None, [self._sight.doubt if doubtful else "", lost]))
 
     def _origin(self, rows: Rows) -> int:
         isn = self._connection.ways[self._connection.forward].isn

@@ -166,6 +166,16 @@ def test_a_proxy_that_acknowledges_makes_the_round_trip_short(tmp_path: Path) ->
     assert found.shares[Limit.WINDOW] > 0.7
 
 
+def test_bytes_that_only_acks_show_are_counted(tmp_path: Path) -> None:
+    packets = windows(10, [4, 8, 8, 8])
+    whole = _explained(tmp_path, packets)
+    assert whole.facts is not None
+    assert whole.facts.missing == ""
+    lost = _explained(tmp_path, [each for each in packets if each.seq not in (1 + 5 * MSS, 1 + 6 * MSS)])
+    assert lost.facts is not None
+    assert lost.facts.missing == "2,896 bytes that ACKs acknowledge: the capture lost packets"
+
+
 def test_the_time_before_an_answer_is_the_programs_own(tmp_path: Path) -> None:
     packets = [
         *handshake(20, at="receiver"),
