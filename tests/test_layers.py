@@ -37,6 +37,7 @@ BUILDS_ON = {
     "atlas": {"comparison", "suites"},
     "bisect": {"comparison"},
     "bundle": {"comparison"},
+    "course": {"explain"},
     "importing": {"mininet"},
     "mininet": {"hands_on"},
 }  # of extensions: docs/layers.md names them

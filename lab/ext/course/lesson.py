@@ -9,13 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
+from pathlib import Path
 from typing import Any
 
 from lab.errors import InputError, LabError
 from lab.ext.course.exercise import Choose, Predict, Reach
 from lab.ext.course.exercises import LoadedExercise
 from lab.ext.course.outcome import Judge, Outcome
-from lab.ext.course.packets import opened
+from lab.ext.course.packets import explained, opened
 from lab.report.claim import Claim
 from lab.report.html import Html, code, folded, prose
 from lab.report.stored import ANSWER
@@ -121,14 +122,22 @@ class Seen:
         """
         if self.claim is None:
             return self._nothing
+        exercise = self.said.lesson.exercise.name
+        try:
+            return opened(self._capture(arm), f"{exercise}.{self.said.step.name}.pcap", first, count)
+        except OSError as error:
+            raise LabError(f"the capture cannot be copied: {error.strerror or error}") from error
+
+    def limits(self, arm: str | None = None) -> Html:
+        """Return what limited the transfer in the capture, as `lab explain` prints it."""
+        return explained(self._capture(arm)) if self.claim else self._nothing
+
+    def _capture(self, arm: str | None) -> Path:
+        assert self.claim
         each = self.claim.arms(*([arm] if arm else []))[0]
         if each.record is None or not each.capture:
             raise InputError(f"step {self.said.step.name} left no capture of {each.label}")
-        exercise = self.said.lesson.exercise.name
-        try:
-            return opened(each.record.path(each.capture), f"{exercise}.{self.said.step.name}.pcap", first, count)
-        except OSError as error:
-            raise LabError(f"the capture cannot be copied: {error.strerror or error}") from error
+        return each.record.path(each.capture)
 
     def flow(self, arm: str | None = None) -> Html:
         """Return a drawing of goodput, windows and round trips over time."""

@@ -1,16 +1,20 @@
-"""Open a capture for a student: show its packets as lines, and copy the file under a clear name."""
+"""Open a capture for a student: show its packets as lines, or what limited its transfer."""
 
 from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
+from lab.ext.explain import display
+from lab.ext.explain.explaining import explain
 from lab.metric import Capture
 from lab.metric.packets import ACK, FIN, PSH, RST, SYN
 from lab.report.html import Html, code, scrolled, table
 
 _FOLDER = Path("captures")
+_LEAST = 0.005  # of the time, that a row names
 _FLAGS = {SYN: "SYN", FIN: "FIN", RST: "RST", PSH: "PSH", ACK: "ACK"}
 _HEAD = ("No.", "Time, ms", "From", "Flags", "Seq", "Ack", "Window, B", "Header, B", "Payload, B", "MSS")
 
@@ -35,6 +39,18 @@ def opened(capture: Path, name: str, first: int, count: int) -> Html:
     link = f'<a href="{_FOLDER / name}">{code(str(_FOLDER / name))}</a>'
     said = f"<p>{len(read):,} packets; all of them, for Wireshark, are in {link}.</p>"
     return Html(scrolled(table(_HEAD[:columns], [row[:columns] for row in rows]), "Packets"), said)
+
+
+def explained(capture: Path) -> Html:
+    """Return what limited the transfer with the most payload, with its share of time. Raises InputError."""
+    each = max(explain(capture).connections, key=lambda each: each.payload[0])
+    rows = [
+        [limit.value, f"{100 * share:.0f} %", display.evidence(each, limit)]
+        for limit, share in each.shares.items()
+        if share >= _LEAST
+    ]
+    head = ("Limit", "Time", "What the packets show")
+    return Html(f"<p>{escape(display.amounts(each))}</p>", table(head, [[*map(escape, row)] for row in rows]))
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,11 @@ MISTAKES: list[tuple[str, str, Answer, str]] = [
     ("7-bufferbloat", "fq-codel", 300, "a queue for each flow"),
     ("7-bufferbloat", "fq-codel", 25, "what CoDel lets a queue keep"),
     ("7-bufferbloat", "limit", 100, "1.23 ms"),
+    ("8-limits", "first", "nothing", "takes most of the time"),
+    ("8-limits", "first", "link", "takes most of the time"),
+    ("8-limits", "twice", 94, "Does twice the window fill it?"),
+    ("8-limits", "twice", 20, "that its window carries"),
+    ("8-limits", "second", "receive-buffer", "nothing to send while the window is open"),
 ]
 
 
@@ -75,7 +80,7 @@ def test_there_is_an_exercise_for_each_article_and_the_index_lists_all() -> None
         assert f"notebooks/{article}.ipynb" in (FOLDER / f"{name}.ipynb").read_text(), "where to go on"
     index = (FOLDER / "README.md").read_text()
     assert re.findall(r"\(([\w-]+)\.ipynb\)", index) == NAMES
-    assert len(NAMES) == 7
+    assert len(NAMES) == 8
 
 
 @pytest.mark.parametrize("name", NAMES)
