@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lab.ext.explain.connections import FoundConnection, Rows
-from lab.ext.explain.limits import GROUP, LOCAL, SAME_MOMENT_LEAST_NS, TICK_NS
+from lab.ext.explain.limits import CLEARLY, GROUP, LOCAL, SAME_MOMENT_LEAST_NS, TICK_NS
 from lab.metric.arrays import Bools, Floats, Ints, np
 from lab.metric.packets import ACK, FIN, RST, SYN
 
@@ -223,7 +223,7 @@ def place(rows: Rows, found: SegmentsAndAcks, connection: FoundConnection) -> Pl
     if beyond is None or behind is None:
         return Place("unknown", beyond, behind, "neither a handshake nor timestamps were captured")
     whole = beyond + behind
-    if whole < SAME_MOMENT_LEAST_NS:
+    if whole < SAME_MOMENT_LEAST_NS and CLEARLY * min(beyond, behind) >= whole:
         return Place("sender", beyond, behind, "the round trip is too short to tell the ends apart")
     if _near(behind, beyond):
         return Place("sender", beyond, behind, reason)
@@ -306,6 +306,8 @@ def sender_view(found: SegmentsAndAcks, where: Place, slack: int, tick: int | No
     remove the time that segments waited in queues on their way, if their `tick` (ns) is short enough.
     """
     left, arrived = found.time, found.ack_time
+    if where.name == "sender" and (where.rtt or 0) >= 2 * SAME_MOMENT_LEAST_NS:
+        slack = min(slack, (where.rtt or 0) // 2)
     if where.name != "sender":
         fine = tick is not None and (where.behind or 0) >= 2 * tick
         slack = max(slack, 2 * (tick if tick and fine else TICK_NS))
@@ -315,7 +317,7 @@ def sender_view(found: SegmentsAndAcks, where: Place, slack: int, tick: int | No
     order = np.argsort(left, kind="stable")
     left = left[order]
     known = np.searchsorted(arrived, left, side="right") - 1
-    if where.name == "sender" and (np.diff(found.ack_packet) > 0).all():  # within one tick of the capture's clock
+    if (np.diff(found.ack_packet) > 0).all():  # no segment knew a later ACK, though a clock shows the same time
         known = np.minimum(known, np.searchsorted(found.ack_packet, found.packet[order]) - 1)
     return SenderView(order, left, arrived, known, slack, where.name == "sender")
 

@@ -51,6 +51,7 @@ MEANING = {
 SAME_MOMENT_NS = 500_000  # an ACK and the segment it releases: a host takes less than this, a busy one included
 SAME_MOMENT_LEAST_NS = 50_000  # the least that counts, however fast a host usually is
 TICK_NS = 1_000_000  # Linux's timestamp clock (TCP_TS_HZ 1000): times from it are known to one tick
+CLEARLY = 50  # times longer: so one part of a round trip differs from the other on any host, however short both are
 LOCAL = 0.1  # of the round trip: a capture this near one end counts as taken there
 
 # Connections and segments

@@ -220,6 +220,27 @@ def test_answers_before_the_next_request_are_turns(tmp_path: Path) -> None:
     assert _explained(tmp_path, packets).shares[Limit.TURNS] > 0.7
 
 
+def test_turns_of_a_lan_are_no_bursts(tmp_path: Path) -> None:
+    packets = handshake(0.4)
+    for turn in range(100):
+        at, seq = 1 + 0.4 * turn, 1 + 100 * turn
+        packets += [Packet(at, seq=seq, ack=1 + 100 * turn, size=100, flags=ACK | PSH)]
+        packets += [Packet(at + 0.39, back=True, seq=1 + 100 * turn, ack=seq + 100, size=100, flags=ACK | PSH)]
+    assert _explained(tmp_path, packets).shares[Limit.TURNS] > 0.9
+
+
+def test_the_place_is_told_on_a_path_without_delay(tmp_path: Path) -> None:
+    packets, end = handshake(0.002, at="receiver"), 1
+    for turn in range(100):
+        packets += [Packet(1 + 100.0 * turn, seq=end, size=10, flags=ACK | PSH)]
+        end += 10
+        packets += [Packet(1 + 100.0 * turn, back=True, ack=end)]
+    found = _explained(tmp_path, packets)
+    assert found.facts is not None
+    assert found.facts.where.name == "receiver"
+    assert found.shares[Limit.IDLE] > 0.9
+
+
 def test_small_segments_that_wait_for_acks_are_nagles(tmp_path: Path) -> None:
     packets = handshake(1)
     for turn in range(20):
