@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from scapy.layers.l2 import ARP
 
-from lab.ext.course.packets import opened
+from lab.ext.course.packets import explained, opened
 from tests.frames import ETHERNET
 from tests.metric.conftest import packet, write
 
@@ -66,3 +66,9 @@ def test_a_table_has_no_column_that_says_nothing() -> None:
 def test_the_capture_is_kept_whole() -> None:
     rows([SYN, SYN_ACK], first=2)
     assert Path("captures/kept.pcap").read_bytes() == Path("found.pcap").read_bytes()
+
+
+def test_the_limits_of_a_transfer_are_shown_with_their_evidence() -> None:
+    shown = explained(Path(__file__).parents[2] / "data" / "small_writes.pcap").text
+    assert '<th role="rowheader" scope="row" data-label="Limit">Nagle</th>' in shown
+    assert "waits for a delayed ACK" in shown
