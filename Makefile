@@ -10,7 +10,7 @@ BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
 # With it, each of pytest's workers would rewrite every test on each run: 4 s of CPU.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench mininet-examples growth fidelity holdout explain-truth classroom lock site dist notebooks reference man sysctls clean
+.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench mininet-examples growth fidelity holdout explain-truth rebuild-truth classroom lock site dist notebooks reference man sysctls clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -112,6 +112,9 @@ holdout: setup-test ## test the models on cases drawn by today's date (240 guest
 
 explain-truth: setup-test kernel ## judge `lab explain` on transfers drawn by today's date (60 guests)
 	@$(PY) -m bench.explained $(ARGS)
+
+rebuild-truth: setup-test kernel ## judge `lab explain --rebuild` on transfers drawn by today's date (100 guests)
+	@$(PY) -m bench.rebuilt $(ARGS)
 
 lock: setup ## renew requirements.lock with the newest Python packages
 	@rm -rf build/uv && $(PY) -m venv build/uv && build/uv/bin/pip install --quiet uv

@@ -74,7 +74,7 @@ from lab.metric.queue import (
     queue_marked_share,
     queue_marks,
 )
-from lab.metric.rtt import RoundTrips, echo_error, round_trips_of, rtt_samples, srtt_difference
+from lab.metric.rtt import RoundTrips, echo_error, mean_rtt, round_trips_of, rtt_samples, srtt_difference
 from lab.metric.sack import sack_blocks
 from lab.metric.segments import fragments, header_share, largest_payload, mss_in, transfer_time
 from lab.metric.signals import marked_share, most_in_flight, retransmitted_share
@@ -143,6 +143,7 @@ __all__ = [
     "lost_share",
     "marked_share",
     "mean_queue_delay",
+    "mean_rtt",
     "message_latency",
     "most_in_flight",
     "mss_in",

@@ -218,16 +218,21 @@ def window_settled(node: str = "sender", interface: str | None = None) -> Measur
 
 
 @measures("bit/s")
-def capture_goodput(start: float, end: float, node: str = "sender", interface: str | None = None) -> Measure:
+def capture_goodput(
+    start: float = 0.0, end: float | None = None, node: str = "sender", interface: str | None = None
+) -> Measure:
     """Measure the goodput between two times, in bits per second that a capture's ACKs acknowledge.
 
-    Times are in seconds since the first data segment.
+    Times are in seconds since the first data segment. Default for `end`: the ACK of the last one.
     """
 
     def measure(record: Record) -> Value:
         connection = connection_of(record, node, interface)
         first = connection.start_ns
-        return Value(connection.goodput(first + round(start * 1e9), first + round(end * 1e9)), "bit/s")
+        last = first + round(end * 1e9) if end is not None else connection.acked_ns[1] if connection.acked_ns else first
+        if last <= first:
+            raise MetricError("no data segment was acknowledged")
+        return Value(connection.goodput(first + round(start * 1e9), last), "bit/s")
 
     return measure
 

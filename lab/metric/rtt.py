@@ -113,6 +113,34 @@ def srtt_difference(node: str = "sender") -> Measure:
     return measure
 
 
+@measures("s")
+def mean_rtt(node: str = "sender") -> Measure:
+    """Measure the mean time from a segment to the ACK that acknowledges exactly it, in the capture of `node`.
+
+    Segments count if no segment from them on was sent again before the ACK. At the sender, this is the round trip.
+    """
+
+    def measure(record: Record) -> Value:
+        connection = bulk(capture_of(record, node), record.port)
+        ahead, back = connection.forward, connection.back
+        rows = np.flatnonzero(ahead.data)
+        time, end, again = ahead.time_ns[rows], (ahead.seq + ahead.payload)[rows], ahead.retransmitted[rows]
+        acks = np.flatnonzero(back.ack >= 0)
+        ack, at = np.maximum.accumulate(back.ack[acks]), back.time_ns[acks]
+        new = np.flatnonzero(np.diff(ack, prepend=-1) > 0)
+        highest = np.maximum.accumulate(end)
+        which = np.minimum(np.searchsorted(highest, ack[new]), len(rows) - 1)
+        latest = np.maximum.accumulate(np.where(again, end, -1))
+        sent = np.maximum(np.searchsorted(time, at[new], side="right") - 1, 0)
+        clean = (highest[which] == ack[new]) & ~again[which] & (latest[sent] <= ahead.seq[rows][which])
+        since = (at[new] - time[which])[clean]
+        if not len(since):
+            raise MetricError("no ACK acknowledges exactly one segment that was sent once")
+        return Value(float(since.mean()) / 1e9, "s")
+
+    return measure
+
+
 def round_trips_of(record: Record, node: str) -> RoundTrips:
     """Return the round trips of the connection that carries the most payload in the capture of `node`."""
     capture = capture_of(record, node)

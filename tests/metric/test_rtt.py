@@ -9,6 +9,8 @@ from scapy.layers.inet import IP, TCP
 from scapy.packet import Raw
 
 from lab import metric
+from lab.ext.explain.explaining import look_closely
+from lab.ext.explain.planning import plan
 from lab.metric import Capture, MetricError, RoundTrips, bulk, sack_blocks
 from lab.metric.rtt import round_trips
 from lab.record.record import Record
@@ -105,3 +107,12 @@ def test_what_a_lossy_path_gives(lossy: Record) -> None:
     assert metric.rtt_samples(by="linux")(lossy) == Value(1, "1")
     assert 0.5 < metric.rtt_samples()(lossy).number < 1
     assert 0 < metric.echo_error()(lossy).number < 1e-3
+
+
+def test_the_mean_round_trip_and_the_goodput_are_those_that_a_rebuilt_transfer_has(
+    lossy: Record,
+) -> None:
+    made = plan(look_closely(DATA / "lossy.pcap"))
+    assert made.rtt is not None
+    assert metric.mean_rtt()(lossy).number == pytest.approx(made.rtt.seconds, rel=0.001)
+    assert metric.capture_goodput()(lossy).number == pytest.approx(made.goodput.bps, rel=0.001)

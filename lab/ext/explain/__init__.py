@@ -10,7 +10,9 @@ EXTENSION = Extension(
             "lab explain capture.pcap",
             "lab explain capture.pcapng.zst --flow 3",
             "lab explain capture.pcap -o transfer.html",
+            "lab explain capture.pcap --rebuild again",
+            "lab explain capture.pcap --gains again -o transfer.html",
         )
     },
-    functions=("explain",),
+    functions=("explain", "rebuild", "gains"),
 )

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from lab.cli import output
+from lab.cli.options import Results
 from lab.cli.output import Json
+from lab.errors import InputError
 
 app = typer.Typer()
 
@@ -29,6 +32,22 @@ def explain(
         Path | None,
         typer.Option("-o", "--output", help="Also write a page with the timelines to this file.", metavar="FILE.html"),
     ] = None,
+    rebuild: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a topology and experiments that run the transfer again, for `lab run DIR`: the connection of "
+            "--flow; default: the one with the most payload.",
+            metavar="DIR",
+        ),
+    ] = None,
+    gains: Annotated[
+        Path | None,
+        typer.Option(
+            help="Add what undoing each limit is worth, from the trials that `lab run DIR` left in the store.",
+            metavar="DIR",
+        ),
+    ] = None,
+    results: Results = None,
     as_json: Json = False,
 ) -> None:
     """Show what limited each TCP transfer in a capture, and when.
@@ -38,11 +57,19 @@ def explain(
     """
     from lab.ext.explain import api, display
 
+    if rebuild is not None:
+        if page is not None or gains is not None:
+            raise InputError("--rebuild writes only the files that `lab run` needs; use -o and --gains after that run")
+        files = api.rebuild(capture, rebuild, flow=flow)
+        said = "\n".join([*files, f"next: lab run {shlex.quote(str(rebuild))}"])
+        output.answer({"files": files}, lambda: said, as_json)
+        return
+    worth = None if gains is None else api.gains(gains, results=results)
     found = api.explain(capture, flow=flow)
     if page is not None:
         from lab.ext.explain import page as pages
 
-        pages.write(found, page)
-    output.answer(display.plain(found), lambda: display.shown(found, flow is not None), as_json)
+        pages.write(found, page, worth)
+    output.answer(display.plain(found, worth), lambda: display.shown(found, flow is not None, worth), as_json)
     if page is not None:
         output.say(f"page: {page}")

@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lab.ext.explain.explaining import Explained, Explanation, Facts
+from lab.ext.explain.gains import Gains, compared, rows, sentence, transfer_of
 from lab.ext.explain.labels import Stretch
 from lab.ext.explain.limits import MEANING, SAME_MOMENT_LEAST_NS, STANDING, STANDING_LEAST_NS, Limit
 from lab.report.wording import figure, plural
@@ -21,9 +22,11 @@ STRETCHES = 40  # that a terminal shows of a connection
 _LEAST = 0.005  # of a connection's time, that a line names
 
 
-def plain(found: Explained) -> dict[str, Any]:
+def plain(found: Explained, gains: Gains | None = None) -> dict[str, Any]:
     """Return the explanations as plain data for JSON. Times are in seconds, sizes in bytes, rates in bit/s."""
+    worth = {} if gains is None else {"gains": gains.plain()}
     return {
+        **worth,
         "file": found.file,
         "packets": found.packets,
         "not_tcp": found.others,
@@ -75,7 +78,7 @@ def _plain(each: Explanation) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def shown(found: Explained, closely: bool) -> RenderableType:
+def shown(found: Explained, closely: bool, gains: Gains | None = None) -> RenderableType:
     """Return the explanations for a terminal. `closely` adds the stretches of time."""
     explained = [each for each in found.connections if each.facts]
     most = sorted(explained, key=lambda each: -each.payload[0])[:CONNECTIONS]
@@ -90,7 +93,18 @@ def shown(found: Explained, closely: bool) -> RenderableType:
     if len(found.connections) > len(most):
         rest = len(found.connections) - len(most)
         parts += [Text(""), Text(f"{plural(rest, 'further connection')}: --flow N explains one, --json lists all")]
+    if gains is not None:
+        parts += [Text(""), *_worth(found, gains)]
     return Group(*parts)
+
+
+def _worth(found: Explained, gains: Gains) -> Iterator[RenderableType]:
+    yield Text(sentence(transfer_of(found), gains), style="bold")
+    yield Text(compared(gains))
+    table = Table("change", "goodput", "mean round trip", box=None, padding=(0, 1), pad_edge=False)
+    for each in rows(gains):
+        table.add_row(*each)
+    yield table
 
 
 def _counted(found: Explained) -> str:

@@ -7,8 +7,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lab.errors import InputError
-from lab.ext.explain.connections import FoundConnection, Listing, Rows, collected, listing
-from lab.ext.explain.exchange import Place, SegmentsAndAcks, State, capacity, exchange, place, sender_view, unseen
+from lab.ext.explain.connections import ROWS, FoundConnection, Listing, Rows, collected, listing
+from lab.ext.explain.exchange import (
+    Place,
+    SegmentsAndAcks,
+    SenderView,
+    State,
+    capacity,
+    exchange,
+    place,
+    sender_view,
+    unseen,
+)
 from lab.ext.explain.gaps import Pieces, Why, before_first, nagle_waits, pieces
 from lab.ext.explain.labels import Sight, Stretch, labels, stretches
 from lab.ext.explain.limits import (
@@ -97,6 +107,40 @@ def explain(file: Path, flow: int | None = None) -> Explained:
         return Explained(str(file), found.packets, found.others, every, tuple(remarks))
 
 
+@dataclass(frozen=True)
+class Closely:
+    """Holds a connection with its explanation and its packets."""
+
+    explanation: Explanation
+    connection: FoundConnection
+    rows: Rows
+    found: SegmentsAndAcks
+    view: SenderView
+
+
+def look_closely(file: Path, flow: int | None = None) -> Closely:
+    """Return one connection with its packets: the one with this number; default: the one with the most payload.
+
+    Raises InputError if the file is no capture, has no such connection or none with data, and if the connection has
+    too many packets to be looked at as a whole.
+    """
+    with opened(file) as capture:
+        reading = Reading(capture.data, str(file))
+        found = listing(reading.batches())
+        chosen = _chosen(found, flow, file)
+        if not any(each.payload for each in chosen):
+            raise InputError(f"{file}: no TCP connection with data; name a capture of a transfer")
+        one = max(chosen, key=lambda each: each.payload)
+        if _packets(one) >= ROWS:
+            raise InputError(
+                f"{file}: connection {one.number} has {_packets(one):,} packets; cut the capture to fewer than {ROWS:,}"
+            )
+        [(_, rows, _)] = collected(reading.batches(), [one])
+        following = _Following(one)
+        packets, view = following.add(rows)
+        return Closely(following.explanation(), one, rows, packets, view)
+
+
 def _chosen(found: Listing, flow: int | None, file: Path) -> list[FoundConnection]:
     if flow is None:
         carrying = [each for each in found.connections if each.payload]
@@ -153,8 +197,8 @@ class _Following:
         self._end = 0  # the highest number of payload
         self._unseen = 0  # bytes
 
-    def add(self, rows: Rows) -> None:
-        """Add the next packets of the connection."""
+    def add(self, rows: Rows) -> tuple[SegmentsAndAcks, SenderView]:
+        """Add the next packets of the connection, and return them in the sender's view."""
         if self._state is None:
             self._state = State.of(self._origin(rows))
         found = exchange(rows, self._state, self._shift)
@@ -187,6 +231,7 @@ class _Following:
         full = (found.end - found.seq >= sight.mss) & (found.end <= self._state.acked)
         if full.any():
             self._sight = replace(sight, full_arrived=True)
+        return found, view
 
     def explanation(self) -> Explanation:
         """Return the explanation, after the last packets."""

@@ -9,8 +9,9 @@ from pathlib import Path
 
 from lab.base.foreign import printable
 from lab.errors import MachineError
-from lab.ext.explain import display
+from lab.ext.explain import display, gains
 from lab.ext.explain.explaining import Explained, Explanation
+from lab.ext.explain.gains import Gains
 from lab.ext.explain.limits import Limit
 from lab.report import html, page
 from lab.report.wording import plural
@@ -37,21 +38,21 @@ _COLOURS = {  # for light and dark pages: related limits have related hues
 }
 
 
-def write(found: Explained, file: Path) -> None:
-    """Write the page. Raises MachineError if the file cannot be written."""
+def write(found: Explained, file: Path, worth: Gains | None = None) -> None:
+    """Write the page. `worth` adds what undoing each limit is worth. Raises MachineError if it cannot be written."""
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(render(found), encoding="utf-8")
+        file.write_text(render(found, worth), encoding="utf-8")
     except OSError as error:
         raise MachineError(f"the page cannot be written to {file}: {error.strerror}") from None
 
 
-def render(found: Explained) -> str:
+def render(found: Explained, worth: Gains | None = None) -> str:
     """Return the page as HTML, a single file without links to others."""
     name = printable(Path(found.file).name)
     sheet = base64.b64encode((page.style() + _style()).encode()).decode()
     return page.document(
-        f"What limited the transfers in {name}", f"<span>{escape(name)}</span>", "\n".join(_body(found)),
+        f"What limited the transfers in {name}", f"<span>{escape(name)}</span>", "\n".join(_body(found, worth)),
         f"data:text/css;base64,{sheet}",
     )  # fmt: skip
 
@@ -75,14 +76,25 @@ def _slug(limit: Limit) -> str:
     return "limit-" + limit.value.lower().replace(" ", "-")
 
 
-def _body(found: Explained) -> Iterator[str]:
+def _body(found: Explained, worth: Gains | None) -> Iterator[str]:
+    if worth is not None:
+        yield f"<p><strong>{html.prose(gains.sentence(gains.transfer_of(found), worth))}</strong></p>"
     yield f"<p>{found.packets:,} packets, {plural(len(found.connections), 'TCP connection')}.</p>"
     yield from (f'<p class="missing">{html.prose(printable(each))}</p>' for each in found.remarks)
     explained = sorted((each for each in found.connections if each.facts), key=lambda each: -each.payload[0])
     for each in sorted(explained[:CONNECTIONS], key=lambda each: each.number):
         yield from _connection(each)
+        if worth is not None and each is gains.transfer_of(found):
+            yield from _worth(worth)
     if len(found.connections) > CONNECTIONS:
         yield f"<p>The page shows the {CONNECTIONS} connections with the most payload.</p>"
+
+
+def _worth(worth: Gains) -> Iterator[str]:
+    yield html.heading("gains", "What it is worth to undo each limit", "Gains")
+    yield f"<p>{html.prose(gains.compared(worth))} Each factor is the mean over seeds, with its interval.</p>"
+    head = ["Change", "Goodput", "Mean round trip"]
+    yield html.table(head, [[html.prose(cell) for cell in row] for row in gains.rows(worth)])
 
 
 def _connection(each: Explanation) -> Iterator[str]:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import LabError
-from lab.ext.explain import display, page
+from lab.ext.explain import api, display, page
 from lab.ext.explain.explaining import explain
+from lab.spec import find
 from tests.examples import examples
 from tests.ext.explain.captures import pcap, pcapng, windows
 
@@ -65,3 +66,20 @@ def test_a_mutated_capture_gives_no_traceback(
     assert display.plain(found)["packets"] == found.packets
     display.shown(found, True)
     assert "</html>" in page.render(found)
+
+
+@examples(100)
+@given(st.sampled_from(_ORIGINALS[3:]), st.lists(_CHANGES, min_size=1, max_size=10))
+@pytest.mark.filterwarnings("error")
+def test_a_mutated_capture_is_rebuilt_in_files_without_mistakes_or_refused(
+    tmp_path_factory: pytest.TempPathFactory, original: bytes, changes: list[tuple[str, float, int, bytes]]
+) -> None:
+    folder = tmp_path_factory.mktemp("mutated")
+    file = folder / "mutated.pcap"
+    file.write_bytes(_changed(original, changes))
+    try:
+        api.rebuild(file, folder / "again")
+    except LabError:
+        assert not (folder / "again").exists()
+        return
+    assert not find.check([*folder.glob("again/experiments/*/*.py"), *folder.glob("again/topologies/*.yaml")])
