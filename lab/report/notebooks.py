@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
@@ -51,10 +52,13 @@ def bare() -> dict[str, list[str]]:
 
 
 def write_default(path: Path, article: str, claims: Sequence[str]) -> None:
-    """Write a notebook that shows an article and each claim with its figure, as a starting point for the user."""
+    """Write a notebook that shows an article and each claim with its figure, as a starting point for the user.
+
+    `article` is the name of an article, or the file of an experiment.
+    """
     import nbformat
 
-    cells = [f'import lab\n\narticle = lab.article("{article}")\narticle', "article.table()"]
+    cells = [f"import lab\n\narticle = lab.article({json.dumps(article)})\narticle", "article.table()"]
     for name in claims:
         cells += [f'article["{name}"]', f'article["{name}"].plot()']
     cells.append("article.test_bed()")

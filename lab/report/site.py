@@ -24,8 +24,7 @@ from lab.report.answer import ANSWERS
 from lab.report.colophon import colophon
 from lab.report.evidence import source_file
 from lab.report.told import Compared
-from lab.spec import shipped
-from lab.spec.errors import instead
+from lab.spec import find, shipped
 
 
 @dataclass(frozen=True)
@@ -49,16 +48,18 @@ def build(
     index page that links to them, or "" if there are none.
 
     The function reports progress to `say`. There is a page for each article in `wanted` (default: all articles in the
-    project, and others with records in the store). An article in the project without a notebook gets a default
-    notebook, which is also written to the report's notebooks as a starting point. Pages are moved into place after all
-    of them are rendered, and other files in `out` stay. A claim without a record shows as skipped. Raises
-    NotebookFailed. Raises InputError if there are no notebooks or no articles to show, for an unknown article, or if a
-    page would replace a foreign file. Raises MachineError for a folder that cannot be written.
+    project, and others with records in the store). A claim, a file or a pack in `wanted` stands for its articles. An
+    article in the project without a notebook, or a file outside of it, gets a default notebook, which is also written
+    to the report's notebooks as a starting point. Pages are moved into place after all of them are rendered, and other
+    files in `out` stay. A claim without a record shows as skipped. Raises NotebookFailed. Raises InputError if there
+    are no notebooks or no articles to show, for an unknown article or claim, or if a page would replace a foreign file.
+    Raises SpecError for mistakes in a file that is wanted, and MachineError for a folder that cannot be written.
     """
     found, bare = notebooks.found(), notebooks.bare()
+    wanted, without, files = _articles(wanted, found, bare)
     if notebooks.INDEX not in found:
         raise InputError("there is no notebooks/index.ipynb here, nor in the project")
-    known = {**found, **dict.fromkeys(bare, shipped.project() / "notebooks")}
+    known = {**found, **dict.fromkeys(without, shipped.project() / "notebooks")}
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
         with (
@@ -70,9 +71,9 @@ def build(
             for name in (*articles, notebooks.INDEX):
                 _check_own(out / f"{name}.html")
             names = [*articles, notebooks.INDEX]
-            for name in bare.keys() & {*articles}:
+            for name in without.keys() & {*articles}:
                 found[name] = Path(fresh) / "notebooks" / f"{name}.ipynb"
-                notebooks.write_default(found[name], name, bare[name])
+                notebooks.write_default(found[name], *without[name])
                 say(
                     f"{name} has no notebook: its page is made of a default one, {out / 'notebooks' / found[name].name}"
                 )
@@ -83,9 +84,9 @@ def build(
                 last = name == notebooks.INDEX  # it describes the trials that the other pages link to
                 below = sections + colophon(_records(Path(fresh), Store(results))) if last else ""
                 _write(notebook, name, around, Path(fresh), below)
-                if name not in bare:
+                if name not in without:
                     _copy(found[name], Path(fresh) / "notebooks" / f"{name}.ipynb")
-            _add_evidence(Path(fresh), Store(results), _answers(executed), say)
+            _add_evidence(Path(fresh), Store(results), _answers(executed), files, say)
             _put(Path(fresh), out)
     except OSError as error:
         raise MachineError(f"the report cannot be written to {out}: {error.strerror or error}") from error
@@ -114,12 +115,32 @@ def _check_own(file: Path) -> None:
         raise InputError(f"{file} is not a page of a report; choose a different folder, or remove the file")
 
 
+def _articles(
+    wanted: Sequence[str], found: Mapping[str, Path], bare: Mapping[str, list[str]]
+) -> tuple[list[str], dict[str, tuple[str, list[str]]], dict[str, Path]]:
+    """Return the articles of what is wanted, (what to load, its claims) for each article without a notebook, and the
+    files of the claims that were named.
+    """
+    without = {name: (name, claims) for name, claims in bare.items()}
+    names: dict[str, None] = {}
+    files: dict[str, Path] = {}
+    for each in wanted:
+        if each in without or (each in found and each != notebooks.INDEX):
+            names[each] = None
+            continue
+        for loaded in find.find([each]):
+            article, _, claim = loaded.id.partition("/")
+            names[article] = None
+            files[loaded.id] = loaded.path
+            if article not in found and article not in bare:
+                _, claims = without.setdefault(article, (str(Path(each).absolute()), []))
+                claims.append(claim)
+    return [*names], without, files
+
+
 def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str], may_be_none: bool) -> list[str]:
-    """Return the articles that get pages, with the packs' articles last. Raises InputError."""
+    """Return the articles that get pages, with the packs' articles last. Raises InputError if there are none."""
     known = {name: path for name, path in found.items() if name != notebooks.INDEX}
-    for name in wanted:
-        if name not in known:
-            raise InputError(f"no article is called '{name}' here{instead(name, sorted(known))}")
     here, run = shipped.project() / shipped.EXPERIMENTS, store.articles()
     names = wanted or [name for name in known if (here / name).is_dir() or name in run]
     if not names and not may_be_none:
@@ -152,15 +173,15 @@ def _answers(executed: Iterable[Any]) -> dict[str, str]:
     return found
 
 
-def _add_evidence(folder: Path, store: Store, answers: Mapping[str, str], say: Callable[[str], None]) -> None:
-    """Write the trials and copy the experiments that the pages link to."""
+def _add_evidence(
+    folder: Path, store: Store, answers: Mapping[str, str], files: Mapping[str, Path], say: Callable[[str], None]
+) -> None:
+    """Write the trials and copy the experiments that the pages link to. `files` has claims from outside the project."""
     claims = _linked(_texts(folder), re.compile(re.escape(source_file("\0")).replace("\0", r"([\w.-]+/[\w.-]+)")))
     for claim in claims:
-        for root in shipped.places():
-            path = root / "experiments" / f"{claim}.py"
-            if path.is_file():
-                _copy(path, folder / source_file(claim))
-                break
+        places = (root / "experiments" / f"{claim}.py" for root in shipped.places())
+        if path := files.get(claim) or next(filter(Path.is_file, places), None):
+            _copy(path, folder / source_file(claim))
     records = _records(folder, store)
     if records:
         say(f"writing {len(records)} trials")

@@ -20,7 +20,9 @@ def report(
     articles: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="ARTICLE", help="Default: the project's articles, and others with records in the store."
+            metavar="CLAIM",
+            help="An article, a claim, an experiment FILE.py or a pack. Default: the project's articles, and others "
+            "with records in the store.",
         ),
     ] = None,
     results: Results = None,
@@ -39,11 +41,11 @@ def report(
 ) -> None:
     """Render HTML pages from records.
 
-    Without an ARTICLE, the report also has a page for each Mininet script with a record. An article without a notebook
-    gets a default notebook. With --check, the exit code is 1 if a link is dead, an image has no alternative text, a
-    page is wider than the screen (390 to 1920 pixels), or a phone shows text smaller than 9 pixels. With --axe, the
-    exit code is also 1 if a page violates an axe-core rule. The lab checks pages as a phone in light mode and a laptop
-    in dark mode show them.
+    Each page shows an article; a claim or a file stands for its article. An article without a notebook gets a default
+    notebook. Without a CLAIM, the report also has a page for each Mininet script with a record. With --check, the exit
+    code is 1 if a link is dead, an image has no alternative text, a page is wider than the screen (390 to 1920 pixels),
+    or a phone shows text smaller than 9 pixels. With --axe, the exit code is also 1 if a page violates an axe-core
+    rule. The lab checks pages as a phone in light mode and a laptop in dark mode show them.
     """
     from lab.app.extension import hook, hooks
     from lab.app.options import reading_from
