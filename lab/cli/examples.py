@@ -13,7 +13,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
         "lab run --kernel 6.1,7.2 tcp-bottleneck",
     ),
     "report": ("lab report", "lab report mine/first", "lab report -o pages tcp-bottleneck"),
-    "kernel build": ("lab kernel build", "lab kernel build 6.12", "lab kernel build 7.2 --patch mine.patch"),
+    "kernel build": ("lab kernel build", "lab kernel build 6.12", "lab kernel build --file tcp_cubic.c"),
     "kernel fetch": ("lab kernel fetch 6.1", "lab kernel fetch ./bzImage"),
     "kernel take": ("lab kernel take claims.tar.zst",),
     "kernel list": ("lab kernel list",),

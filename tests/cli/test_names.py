@@ -74,6 +74,7 @@ WRONG = {
     "fabric": "nope",
     "gains": "nope",
     "given": "nope",
+    "file": "nosuch.c",
     "files": "nosuch.yaml",
     "flow": "0",
     "good": "nope",

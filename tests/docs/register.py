@@ -132,6 +132,8 @@ PARSED = {
     "lab kernel build --tree ~/linux": BUILDS,
     "lab kernel build --tree ~/linux --config tunnels.config --patch mine.patch": BUILDS,
     "lab kernel build 7.2 --patch mine.patch": BUILDS,
+    "lab kernel build --file tcp_cubic.c": BUILDS,
+    "lab kernel build --file tcp_mine.c": BUILDS,
     "lab kernel build 7.2 --patch delack-60ms.patch": BUILDS,
     "lab regress --kernel 7.2 --kernel 7.2-delack-60ms tcp-nodelay": BUILDS,
     "lab regress --kernel 6.12 --kernel 7.2 tcp-timestamps/header-length": BUILDS,

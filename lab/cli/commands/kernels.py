@@ -29,6 +29,14 @@ def build_kernel(
     patch: Annotated[
         list[Path] | None, typer.Option(help="A patch file to apply to the source. Repeatable.", metavar="FILE")
     ] = None,
+    file: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A C file of the kernel's network code with changes, such as tcp_cubic.c, or a new congestion control "
+            "in one C file. Such a kernel takes seconds. Repeatable.",
+            metavar="FILE.c",
+        ),
+    ] = None,
     config: Annotated[
         list[Path] | None,
         typer.Option(
@@ -62,9 +70,11 @@ def build_kernel(
 
     if source and tree:
         raise InputError("--source and --tree contradict each other; give one of them")
+    if file and tree:
+        raise InputError("--file and --tree contradict each other; change the file in the tree")
     with shown() as progress:
         build = partial(builder.build, source_file=source, progress=progress, trust=trust)
-        kernel = build(name, patch or (), hz, config=config or (), tree=tree, refresh=refresh)
+        kernel = build(name, patch or (), hz, config=config or (), files=file or (), tree=tree, refresh=refresh)
         also = [
             build(
                 None if each.tree else series(kernel.name),

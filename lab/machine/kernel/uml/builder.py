@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -16,12 +18,13 @@ from lab.base.moving import move
 from lab.errors import InputError, MachineError
 from lab.machine.kernel import compilers, configuration
 from lab.machine.kernel.base import folder
-from lab.machine.kernel.uml import cache, compiling, fragment, pristine, recipe, source
+from lab.machine.kernel.uml import cache, compiling, fragment, pristine, recipe, relinking, source
 from lab.machine.kernel.uml.cache import UmlKernel
 from lab.machine.kernel.uml.checkout import Checkout
 from lab.machine.kernel.uml.compiling import BuildFailed
 from lab.machine.kernel.uml.fragment import Fragment
 from lab.machine.kernel.uml.recipe import Patch, Recipe
+from lab.machine.kernel.uml.relinking import Change, Parts
 from lab.machine.kernel.uml.source import Source
 from lab.machine.userland import builder as userland
 from lab.machine.userland.cache import Userland
@@ -46,6 +49,7 @@ class _Wanted:
     fragments: tuple[Fragment, ...]  # the user's fragments
     hz: int
     trusted: bool  # whether the user trusts foreign parts
+    changes: tuple[Change, ...] = ()  # the patches of `extra` that came from the user's C files
 
     def objects(self, home: Path, found: Source) -> compiling.Objects:
         """Return the folder for ccache's objects. A tree has its own folder, and foreign code has none."""
@@ -68,6 +72,7 @@ def build(
     hz: int = recipe.HZ,
     *,
     config: Sequence[Path] = (),
+    files: Sequence[Path] = (),
     source_file: Path | None = None,
     tree: Path | None = None,
     refresh: bool = False,
@@ -78,20 +83,24 @@ def build(
 
     `name` is a series ("7.2"), or a variant's name that starts with a series ("7.2-mss"); None means the newest series.
     The name of an unnamed variant is derived from its patches, `config` and `hz` (ticks per second, 100 to 1000).
-    `config` holds fragments: options that override the lab's options. Instead of a fetched source, the function builds
-    `source_file` (a .deb or a tar file) or `tree` (a folder in its current state), if given. A kernel from a tree has
-    the name of the tree's folder. `refresh` looks for a newer source; without `refresh`, the build uses the source
-    found last, and a kernel that is already built needs no network. With `trust`, patches and fragments are compiled
-    even if this machine cannot confine them.
+    `config` holds fragments: options that override the lab's options. `files` are C files of the kernel's network code
+    with changes, or new congestion controls of one file each. They count as patches. A kernel with changes only in such
+    files takes seconds (see `relinking`). Instead of a fetched source, the function builds `source_file` (a .deb or a
+    tar file) or `tree` (a folder in its current state), if given. A kernel from a tree has the name of the tree's
+    folder. `refresh` looks for a newer source; without `refresh`, the build uses the source found last, and a kernel
+    that is already built needs no network. With `trust`, patches and fragments are compiled even if this machine cannot
+    confine them.
 
-    Raises MissingTool, BuildFailed, InputError (bad name, patch, tree or hz), SpecError (an option that the kernel does
-    not accept) and MachineError (no source, no room).
+    Raises MissingTool, BuildFailed, InputError (bad name, file, patch, tree or hz), SpecError (an option that the
+    kernel does not accept, a file that does not compile) and MachineError (no source, no room).
     """
     progress = progress or Silent()
     series = cache.series(name) if name else None
     if name and not series:
         raise InputError(f"kernel name '{name}' has no series; start it with one, like '7.2' or '7.2-mine'")
-    extra, fragments = recipe.read_patches(patches), fragment.read(config)
+    if files and tree is not None:
+        raise InputError("a file and a tree contradict each other; change the file in the tree")
+    extra, fragments, contents = recipe.read_patches(patches), fragment.read(config), relinking.read(files)
     home = folder()
     if tree is not None:
         _need_git()
@@ -102,11 +111,13 @@ def build(
         found = source.resolve(home, series, refresh, progress)
     if series not in (None, found.series):
         raise InputError(f"{source_file or tree} is {found.version}, not {series}")
+    changes = _changes(home, found, contents, progress) if contents else ()
+    extra += tuple(change.patch for change in changes)
     stem = f"{found.series}-{found.checkout.tree.name}" if found.checkout else found.series
     marks = [patch.name for patch in extra] + [each.name for each in fragments]
     marks += [f"hz{hz}"] if hz != recipe.HZ else []
     full_name = name if name and name != found.series else "-".join([stem, *marks])
-    return _find_or_build(home, found, full_name, extra, fragments, hz, progress, trust)
+    return _find_or_build(home, found, full_name, extra, fragments, hz, progress, trust, changes)
 
 
 def variant(name: str, wanted: ResolvedVariant, progress: Progress, trust: bool = False) -> UmlKernel:
@@ -136,6 +147,26 @@ def revision(checkout: Checkout, commit: str, home: Path, progress: Progress) ->
     return _find_or_build(home, found, f"{found.series}-{found.sha256[:12]}", (), (), recipe.HZ, progress)
 
 
+def _changes(home: Path, found: Source, files: Mapping[Path, bytes], progress: Progress) -> tuple[Change, ...]:
+    """Return the changes that a user's C files make to the plain kernel, from the parts that its build left.
+
+    A kernel of an older version of the lab has no parts, so it is built once more.
+    """
+    plain = _find_or_build(home, found, found.series, (), (), recipe.HZ, progress)
+    place = plain.path.parent
+    with alone(home, progress):
+        parts = Parts.of(place)
+        if parts is None:
+            progress.remark(f"building kernel {plain.name} again, once, because its build left no parts to link again")
+            made = source.plain_recipe(found)
+            _build(home, found, _Wanted(plain.name, made, "", (), (), recipe.HZ, trusted=True), progress)
+            parts = Parts.of(place)
+        if parts is None:
+            raise MachineError(f"kernel {plain.name} ({plain.version}) cannot be linked again; make a patch instead")
+        with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=home) as scratch:
+            return parts.changes(files, Path(scratch), userland.build("compiler", progress))
+
+
 def _find_or_build(
     home: Path,
     found: Source,
@@ -145,6 +176,7 @@ def _find_or_build(
     hz: int,
     progress: Progress,
     trust: bool = False,
+    changes: tuple[Change, ...] = (),
 ) -> UmlKernel:
     plain = source.plain_recipe(found)
     config = fragment.laid_over(recipe.config(found.series, hz), fragments)
@@ -153,7 +185,7 @@ def _find_or_build(
     ready = cache.load(home / made.id)
     if ready is None:
         with alone(home, progress):
-            wanted = _Wanted(name, made, base, extra, fragments, hz, trust)
+            wanted = _Wanted(name, made, base, extra, fragments, hz, trust, changes)
             ready = cache.load(home / made.id) or _build(home, found, wanted, progress)
     if ready.name != name:
         raise InputError(f"this kernel is built already, as '{ready.name}'; use that name")
@@ -166,7 +198,7 @@ def _need_git() -> None:
 
 
 def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> UmlKernel:
-    made, name, objects = wanted.recipe, wanted.name, wanted.objects(home, found)
+    made, name = wanted.recipe, wanted.name
     if wanted.is_foreign and not wanted.trusted:
         compilers.need_confinement(f"kernel {name}, with patches or options of its own,", runs_code=True)
     if shutil.disk_usage(home).free < ROOM:
@@ -177,15 +209,10 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
         try:
             place.mkdir()
             compiler = userland.build("compiler", progress)
-            with log.open("wb") as output, _tree(home, place, found, made.patches, output, compiler, progress) as tree:
-                progress.say(f"configuring {name}")
-                compiling.configure(tree, made, output, compiler, wanted.fragments)
-                progress.say(f"compiling {name}")
-                compiling.precompile(tree, output, compiler, objects)
-                compiling.make(tree, ["linux"], output, compiler, progress.step, objects=objects)
-                _collect(place, tree, found, wanted, compiler)
-            shutil.rmtree(home / made.id, ignore_errors=True)
-            move(place, home / made.id)
+            with log.open("wb") as output:
+                if not _relinked(home, place, found, wanted, output, compiler, progress):
+                    _compiled(home, place, found, wanted, output, compiler, progress)
+            _store(place, home / made.id)
         except BuildFailed as error:
             kept = home / f"failed-{made.id}.log"
             log.replace(kept)
@@ -199,6 +226,53 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
     if ready is None:
         raise MachineError(f"{home / made.id} vanished while it was built")
     return ready
+
+
+def _store(place: Path, kept: Path) -> None:
+    """Move a built kernel to its place in the cache. If the kernel is there, only its parts are new."""
+    before = cache.load(kept)
+    if before is None:
+        shutil.rmtree(kept, ignore_errors=True)
+        move(place, kept)
+    elif filecmp.cmp(before.path, place / before.path.name, shallow=False):
+        with contextlib.suppress(FileNotFoundError):  # a series may leave none
+            (place / relinking.KEPT).replace(kept / relinking.KEPT)
+    else:
+        raise MachineError(f"{before.path} differs from a new build of it; remove {kept}, then run `lab kernel build`")
+
+
+def _relinked(
+    home: Path, place: Path, found: Source, wanted: _Wanted, log: IO[bytes], compiler: Userland, progress: Progress
+) -> bool:
+    """Build a kernel from the parts of its plain kernel. Return False if the changes need more than these parts."""
+    plain = source.plain_recipe(found)
+    parts = Parts.of(home / plain.id) if wanted.extra and wanted.recipe.config == plain.config else None
+    sources = parts.sources(wanted.extra, wanted.changes) if parts else ()
+    if parts is None or not sources:
+        return False
+    progress.say(f"compiling {', '.join(Path(each).name for each in sources)} and linking {wanted.name}")
+    tree = place / "tree"
+    shown = {change.source: change.file for change in wanted.changes}
+    parts.relink(tree, wanted.extra, sources, shown, log, compiler)
+    _collect(place, tree, found, wanted, compiler)
+    dispose(tree, home)
+    return True
+
+
+def _compiled(
+    home: Path, place: Path, found: Source, wanted: _Wanted, log: IO[bytes], compiler: Userland, progress: Progress
+) -> None:
+    """Build a kernel from its source, and keep the parts of a plain kernel for later changes."""
+    made, name, objects = wanted.recipe, wanted.name, wanted.objects(home, found)
+    with _tree(home, place, found, made.patches, log, compiler, progress) as tree:
+        progress.say(f"configuring {name}")
+        compiling.configure(tree, made, log, compiler, wanted.fragments)
+        progress.say(f"compiling {name}")
+        compiling.precompile(tree, log, compiler, objects)
+        compiling.make(tree, ["linux"], log, compiler, progress.step, objects=objects)
+        _collect(place, tree, found, wanted, compiler)
+        if not wanted.base and found.checkout is None:
+            relinking.keep(tree, place, log, compiler)
 
 
 @contextlib.contextmanager

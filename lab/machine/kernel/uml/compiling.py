@@ -23,6 +23,7 @@ from typing import IO
 from lab.base import foreign
 from lab.errors import LabError
 from lab.machine.kernel import compilers
+from lab.machine.kernel.compilers import Limits
 from lab.machine.kernel.uml import fragment, precompiled, recipe
 from lab.machine.kernel.uml.fragment import Fragment
 from lab.machine.kernel.uml.recipe import Patch, Recipe
@@ -31,6 +32,7 @@ from lab.machine.userland.program import LAUNCHERS
 
 OBJECTS = 1330  # the approximate number that a build compiles, archives and links
 CPU_SECONDS = 360.0  # the approximate time of a build
+MOST_HEARD = 1 << 20  # bytes of a command's output that are kept
 SAMPLE = "net/socket.o"  # an object that every series compiles without special options
 
 
@@ -108,9 +110,7 @@ def configure(tree: Path, made: Recipe, log: IO[bytes], compiler: Userland, frag
 
     Raises SpecError if kconfig drops an option in the fragments, and BuildFailed if it drops an option of the lab.
     """
-    wrapper = tree / recipe.COMPILER
-    wrapper.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, "-I", "-S", precompiled.__file__])} "$@"\n')
-    wrapper.chmod(0o755)
+    wrap(tree)
     (tree / "lab.config").write_text(made.config, encoding="utf-8")
     make(tree, ["allnoconfig", "KCONFIG_ALLCONFIG=lab.config"], log, compiler)
     resolved = (tree / ".config").read_text(encoding="utf-8")
@@ -120,6 +120,13 @@ def configure(tree: Path, made: Recipe, log: IO[bytes], compiler: Userland, frag
     if lost:
         log.write("".join(f"lost: {line}\n" for line in lost).encode())
         raise BuildFailed(f"the configuration did not keep {', '.join(lost)}")
+
+
+def wrap(tree: Path) -> None:
+    """Write the command that compiles the objects of a tree (see `precompiled`)."""
+    wrapper = tree / recipe.COMPILER
+    wrapper.write_text(f'#!/bin/sh\nexec {shlex.join([sys.executable, "-I", "-S", precompiled.__file__])} "$@"\n')
+    wrapper.chmod(0o755)
 
 
 def precompile(tree: Path, log: IO[bytes], compiler: Userland, objects: Objects) -> None:
@@ -138,7 +145,18 @@ def precompile(tree: Path, log: IO[bytes], compiler: Userland, objects: Objects)
 
 def said(tree: Path, compiler: Userland, command: Sequence[str]) -> str:
     """Return the output of a command that reads or runs a file built in the tree."""
-    return _run(tree, compiler, command).stdout.decode(errors="replace")
+    return output(tree, compiler, command).decode(errors="replace")
+
+
+def output(tree: Path, compiler: Userland, command: Sequence[str]) -> bytes:
+    """Return the output of a command that reads or runs a file in the tree, byte for byte."""
+    return subprocess.run(
+        [*_confined(tree, compiler, None), *command],
+        cwd=tree,
+        env=_environment(tree, compiler, None),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+    ).stdout
 
 
 def collect(tree: Path, name: str, target: Path) -> None:
@@ -167,29 +185,74 @@ def make(
     """
     jobs = len(os.sched_getaffinity(0)) + 1  # one more, for the time that one waits for the disk
     settings = (f"{name}={value}" for name, value in recipe.SETTINGS.items())
+    done = 0
+    problem = ""
+
+    def hear(line: bytes) -> None:
+        nonlocal done, problem
+        log.write(line)
+        if re.match(rb"  (CC|AS|AR|LD) ", line) and step is not None:
+            done += 1
+            step(done, max(OBJECTS, done))
+        if not problem and re.search(rb"\berror\b|\*\*\*|fatal:|\bld:(?!.*warning)", line, re.IGNORECASE):
+            problem = line.decode(errors="replace").strip()
+
+    command = [*_confined(tree, compiler, objects), "make", "--jobserver-style=pipe", f"-j{jobs}", *settings, *goals]
+    around = _environment(tree, compiler, objects) | dict(environment or {})
+    status = _execute(command, tree, around, compilers.KERNEL, f"make {goals[0]}", hear)
+    if status:
+        raise BuildFailed(f"make {goals[0]} failed: {problem or f'exit status {status}'}")
+
+
+def shell(
+    tree: Path, script: str, log: IO[bytes], compiler: Userland, environment: Mapping[str, str], readable: Path
+) -> None:
+    """Run a command of a kernel's build in the shell that its makefiles use, with the variables in `environment`.
+
+    The command can also read the files in `readable`. Raises BuildFailed with the beginning of the command's output.
+    """
+    heard = bytearray()
+
+    def hear(line: bytes) -> None:
+        if len(heard) < MOST_HEARD:
+            log.write(line)
+            heard.extend(line)
+
+    confined = compilers.confined(compiler, [tree], [readable], limits=compilers.PROGRAM, runs_code=True)
+    command = [*confined, "bash", "-e", "-c", script]
+    around = dict(environment) | _environment(tree, compiler, None)
+    if status := _execute(command, tree, around, compilers.PROGRAM, "the build", hear):
+        raise BuildFailed(heard.decode(errors="replace") or f"exit status {status}")
+
+
+def _execute(
+    command: Sequence[str],
+    tree: Path,
+    environment: Mapping[str, str],
+    limits: Limits,
+    name: str,
+    hear: Callable[[bytes], None],
+) -> int:
+    """Run a command in the tree, wait for it and its children, and return its exit status.
+
+    `hear` is called with each line of output. Raises BuildFailed if the command takes too long.
+    """
     process = subprocess.Popen(
-        [*_confined(tree, compiler, objects), "make", "--jobserver-style=pipe", f"-j{jobs}", *settings, *goals],
+        command,
         cwd=tree,
-        env=_environment(tree, compiler, objects) | dict(environment or {}),
+        env=environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         process_group=0,  # of its own, so that it can be ended as a whole; it stays in this session for its priority
     )
     assert process.stdout is not None
-    done = 0
-    problem = ""
-    limit = compilers.KERNEL.wall
-    timer = threading.Timer(limit.seconds, _kill, [process.pid])
+    timer = threading.Timer(limits.wall.seconds, _kill, [process.pid])
     timer.start()
     try:
         for line in process.stdout:
-            log.write(line)
-            if re.match(rb"  (CC|AS|AR|LD) ", line) and step is not None:
-                done += 1
-                step(done, max(OBJECTS, done))
-            if not problem and re.search(rb"\berror\b|\*\*\*|fatal:|\bld:(?!.*warning)", line, re.IGNORECASE):
-                problem = line.decode(errors="replace").strip()
+            hear(line)
+        process.wait()  # it may close its output before it ends
     finally:
         late = not timer.is_alive()
         timer.cancel()
@@ -197,24 +260,13 @@ def make(
         process.stdout.close()
         process.wait()
     if late:
-        raise BuildFailed(f"make {goals[0]} did not end within {limit}")
-    if process.returncode:
-        raise BuildFailed(f"make {goals[0]} failed: {problem or f'exit status {process.returncode}'}")
+        raise BuildFailed(f"{name} did not end within {limits.wall}")
+    return process.returncode
 
 
 def _kill(group: int) -> None:
     with contextlib.suppress(ProcessLookupError):
         os.killpg(group, signal.SIGKILL)
-
-
-def _run(tree: Path, compiler: Userland, command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
-    return subprocess.run(
-        [*_confined(tree, compiler, None), *command],
-        cwd=tree,
-        env=_environment(tree, compiler, None),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-    )
 
 
 def _confined(tree: Path, compiler: Userland, objects: Objects | None) -> list[str]:

@@ -1,0 +1,228 @@
+"""A kernel with changed C files is built from the parts of another kernel: same bytes as a whole build, in seconds."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from lab.base.building import Silent
+from lab.errors import InputError, MachineError
+from lab.machine.kernel import UmlKernel, build, installed
+from lab.machine.kernel.uml import compiling, recipe, relinking
+from lab.spec.errors import SpecError
+from tests.machine.kernel.caches import another_cache
+from tests.machine.kernel.test_builder import leftovers
+
+pytestmark = pytest.mark.long
+
+MAKEFILE = """\
+VERSION = 7
+PATCHLEVEL = 2
+SUBLEVEL = 1
+export KBUILD_LDS := arch/um/kernel/vmlinux.lds
+export FLAGS := -static
+export MAKE
+include net/ipv4/Makefile
+OBJECTS := init/main.o $(addprefix net/ipv4/,$(obj-y)) net/core/sock.o net/sched/sock.o
+allnoconfig:
+\tcp $(KCONFIG_ALLCONFIG) .config
+prepare net/socket.o:
+\t@true
+%.o: %.c
+\tgcc -Iinclude -c -o $@ $<
+\t@echo 'savedcmd_$@ := gcc -Iinclude -c -o $@ $<' > $(@D)/.$(@F).cmd
+linux: $(OBJECTS)
+\trm -f vmlinux.a
+\tar cDPrST vmlinux.a $^
+\tscripts/link-vmlinux.sh "vmlinux"
+\t@echo 'savedcmd_vmlinux := scripts/link-vmlinux.sh "vmlinux"; test -n "$$$$FLAGS"' > .vmlinux.cmd
+\tln -f vmlinux linux
+"""
+LINK = """\
+#!/bin/sh
+set -e
+test -e $KBUILD_LDS
+${MAKE} --version >made
+gcc $FLAGS -o $1 -Wl,--whole-archive vmlinux.a -Wl,--no-whole-archive
+"""
+MAIN = """\
+#include <stdio.h>
+unsigned long long time_travel_time;
+int cubic(void);
+int main(void) { puts("seccomp=<on/auto/off>"); return cubic(); }
+"""
+CUBIC = '#include "net/tcp.h"\nint cubic(void)\n{\n\treturn BETA;\n}\n'
+FILES = {
+    "Makefile": MAKEFILE,
+    "arch/um/kernel/vmlinux.lds": "/* no sections */\n",
+    "include/net/tcp.h": "#define BETA 7\n",
+    "init/main.c": MAIN,
+    "net/ipv4/Makefile": "obj-y += tcp.o tcp_cubic.o\n",
+    "net/ipv4/tcp.c": "int tcp;\n",
+    "net/ipv4/tcp_bic.c": "int bic;\n",
+    "net/ipv4/tcp_cubic.c": CUBIC,
+    "net/core/sock.c": "int core;\n",
+    "net/sched/sock.c": "int sched;\n",
+    "scripts/link-vmlinux.sh": LINK,
+}
+
+
+@pytest.fixture
+def packed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tiny tree that builds like a kernel, in a tar file, beside an empty cache."""
+    another_cache(tmp_path / "cache", monkeypatch)
+    monkeypatch.setattr(recipe, "own_patches", lambda _: ())
+    for name, text in FILES.items():
+        file = tmp_path / "source" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    (tmp_path / "source" / "scripts" / "link-vmlinux.sh").chmod(0o755)
+    file = tmp_path / "linux-7.2.1.tar.gz"
+    subprocess.run(["tar", "-czf", str(file), "-C", str(tmp_path), "source"], check=True)
+    return file
+
+
+@pytest.fixture
+def one_build(packed: Path, monkeypatch: pytest.MonkeyPatch) -> UmlKernel:
+    """The plain kernel; a second whole build fails."""
+    kernel = build(source_file=packed)
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a whole build")
+
+    monkeypatch.setattr(compiling, "configure", refuse)
+    return kernel
+
+
+def written(tmp_path: Path, name: str, text: str) -> Path:
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(text)
+    return file
+
+
+def test_an_unchanged_file_is_the_plain_kernel(packed: Path, one_build: UmlKernel, tmp_path: Path) -> None:
+    assert build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", CUBIC)]) == one_build
+    assert leftovers() == []
+
+
+def test_a_change_without_effect_gives_the_same_bytes(packed: Path, one_build: UmlKernel, tmp_path: Path) -> None:
+    kernel = build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", f"{CUBIC}/* the end */\n")])
+    assert (kernel.name, kernel.patches, kernel.base) == ("7.2-tcp_cubic", ("tcp_cubic",), one_build.id)
+    assert kernel.id != one_build.id
+    assert kernel.path.read_bytes() == one_build.path.read_bytes()
+    assert kernel.clock == one_build.clock
+    assert not kernel.path.with_name(relinking.KEPT).exists()
+    assert leftovers() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tcp_cubic.c", CUBIC.replace("BETA", "BETA + 1")),
+        ("tcp_cubic.c", CUBIC.removesuffix("\n")),
+        ("tcp_cubic.c", CUBIC.replace("\n", "\r\n")),
+        ("tcp_mine.c", "int mine;\n"),
+        ("tcp_bic.c", "int bic;\n"),  # a file of the source that the kernel does not have
+        ("core/sock.c", "int core, more;\n"),
+    ],
+)
+def test_a_whole_build_gives_the_same_kernel(
+    packed: Path, tmp_path: Path, name: str, text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(tmp_path, name, text)
+    kernel = build(source_file=packed, files=[file])
+    assert kernel.patches == (file.stem,)
+    with monkeypatch.context() as patched:
+        patched.setattr(relinking.Parts, "sources", lambda *_: ())
+        another = tmp_path / "kept"
+        kernel.path.parent.rename(another)
+        again = build(source_file=packed, files=[file])
+    assert (again.id, again.digests) == (kernel.id, kernel.digests)
+    assert again.path.read_bytes() == (another / "linux").read_bytes()
+    assert subprocess.run([again.path]).returncode == (8 if "+ 1" in text else 7)
+
+
+def test_a_patch_of_such_files_takes_no_whole_build(packed: Path, one_build: UmlKernel, tmp_path: Path) -> None:
+    text = "--- a/net/ipv4/tcp.c\n+++ b/net/ipv4/tcp.c\n@@ -1 +1,2 @@\n int tcp;\n+int more;\n"
+    kernel = build(source_file=packed, patches=[written(tmp_path, "more.patch", text)])
+    assert (kernel.name, kernel.base) == ("7.2-more", one_build.id)
+    text = "--- a/include/net/tcp.h\n+++ b/include/net/tcp.h\n@@ -1 +1 @@\n-#define BETA 7\n+#define BETA 9\n"
+    with pytest.raises(AssertionError, match="a whole build"):
+        build(source_file=packed, patches=[written(tmp_path, "header.patch", text)])
+
+
+def test_two_new_files_and_a_changed_one(packed: Path, one_build: UmlKernel, tmp_path: Path) -> None:
+    files = [written(tmp_path, f"tcp_{name}.c", f"int {name};\n") for name in ("one", "two")]
+    files.append(written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "1")))
+    kernel = build(source_file=packed, files=files)
+    assert kernel.name == "7.2-tcp_one-tcp_two-tcp_cubic"
+    assert subprocess.run([kernel.path]).returncode == 1
+    assert kernel.id != one_build.id
+
+
+def test_errors_name_the_users_file(packed: Path, one_build: UmlKernel, tmp_path: Path) -> None:
+    file = written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "nothing;\n\treturn none"))
+    with pytest.raises(SpecError) as info:
+        build(source_file=packed, files=[file])
+    assert [(each.file, each.line) for each in info.value.problems] == [(str(file), 4), (str(file), 5)]
+    assert "'nothing' undeclared" in info.value.problems[0].message
+    file.write_text(CUBIC.replace("BETA", "absent()").replace("int cubic", "int absent(void);\nint cubic"))
+    with pytest.raises(InputError, match=r"tcp_cubic\.c: it does not link: undefined reference to .absent"):
+        build(source_file=packed, files=[file])
+    file.write_text(f'#include "/etc/passwd"\n{CUBIC}')
+    with pytest.raises(SpecError, match=r"tcp_cubic\.c:1: /etc/passwd: Permission denied"):
+        build(source_file=packed, files=[file])
+    assert installed() == [one_build]
+    assert leftovers() == []
+
+
+def test_names_and_files_must_fit(packed: Path, one_build: UmlKernel, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"absent\.c: cannot be read: no such file"):
+        build(source_file=packed, files=[tmp_path / "absent.c"])
+    with pytest.raises(InputError, match=r"tcp-x\.c: not a name for a kernel's C source; use letters"):
+        build(source_file=packed, files=[written(tmp_path, "tcp-x.c", "int x;\n")])
+    with pytest.raises(InputError, match=r"use a path that ends in one of net/core/sock\.c, net/sched/sock\.c"):
+        build(source_file=packed, files=[written(tmp_path, "sock.c", "int x;\n")])
+    with pytest.raises(InputError, match=r"tcp_x\.c: it is not text; name a C source"):
+        build(source_file=packed, files=[written(tmp_path, "tcp_x.c", "int\0x;\n")])
+    with pytest.raises(InputError, match=r"tcp_x\.c: it is more than 1048576 bytes"):
+        build(source_file=packed, files=[written(tmp_path, "tcp_x.c", "//" + "x" * relinking.MOST)])
+    with pytest.raises(InputError, match="change the file in the tree"):
+        build(tree=tmp_path, files=[tmp_path / "tcp_x.c"])
+    assert installed() == [one_build]
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x28\xb5\x2f\xfd", b"no archive at all"])
+def test_a_kernel_without_parts_is_built_once_more(packed: Path, tmp_path: Path, damage: bytes) -> None:
+    plain = build(source_file=packed)
+    kept = plain.path.with_name(relinking.KEPT)
+    good = kept.read_bytes()
+    kept.write_bytes(damage)
+    before = plain.path.stat()
+    said = Remarks()
+    build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "1"))], progress=said)
+    assert said.remarks == ["building kernel 7.2 again, once, because its build left no parts to link again"]
+    assert kept.read_bytes() == good
+    assert plain.path.stat() == before  # guests may be running it
+    assert leftovers() == []
+
+
+def test_a_kernel_that_links_in_another_way_has_no_parts(packed: Path, tmp_path: Path) -> None:
+    other = tmp_path / "source" / "Makefile"
+    other.write_text(MAKEFILE.replace(".vmlinux.cmd", ".other.cmd"))
+    subprocess.run(["tar", "-czf", str(packed), "-C", str(tmp_path), "source"], check=True)
+    with pytest.raises(MachineError, match=r"kernel 7\.2 \(7\.2\.1\) cannot be linked again; make a patch instead"):
+        build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "1"))])
+
+
+class Remarks(Silent):
+    """Keeps the remarks of a build."""
+
+    def __init__(self) -> None:
+        self.remarks: list[str] = []
+
+    def remark(self, text: str) -> None:
+        self.remarks.append(text)
