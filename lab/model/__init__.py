@@ -23,6 +23,7 @@ from lab.model.aqm import (
     rtt_through_full_queue,
 )
 from lab.model.bbr import bbr_inflight_bound
+from lab.model.competing import dropped_by_aqm, red_wait, share_beside_bbr, share_by_chance, share_of_fair_queue
 from lab.model.dctcp import dctcp_marked_share, dctcp_queue_delay
 from lab.model.duration import completion_time_by_rounds, transfer_time, transfer_time_by_rounds
 from lab.model.goodput import (
@@ -38,6 +39,7 @@ from lab.model.goodput import (
     lost_frames,
     lost_frames_of_window,
 )
+from lab.model.in_step import convergence_at_full_queue, share_at_full_queue, wait_at_full_queue
 from lab.model.line import ModelError, base_rtt, goodput_line_rate, header_share
 from lab.model.mss import (
     largest_payload,

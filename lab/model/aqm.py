@@ -23,7 +23,7 @@ def rtt_through_full_queue(scenario: Scenario) -> Value:
 
     The law holds if greedy flows fill the queue, with windows that may become larger than the path and the queue.
     """
-    hop = _queued(scenario)
+    hop = queued(scenario)
     queue = _queue(hop, "bfifo", "pfifo")
     limit = dict(queue.parameters)["limit"]
     full = packet(scenario).bytes + _ETHERNET_HEADER
@@ -44,8 +44,8 @@ def codel_target(scenario: Scenario) -> Value:
     of at least the time of two and a half frames. A smaller target cannot be met: CoDel does not drop the last frame in
     a queue (RFC 8289, section 5), and that frame may have to wait until the link has sent the frame before it.
     """
-    hop = _queued(scenario)
-    target = _time(_queue(hop, "codel", "fq_codel"), "target", codel.TARGET)
+    hop = queued(scenario)
+    target = parameter_time(_queue(hop, "codel", "fq_codel"), "target", codel.TARGET)
     assert hop.rate is not None
     if 2.5 * float(hop.rate.time_for(Size(packet(scenario).bytes + _ETHERNET_HEADER + _FRAME_AROUND))) > target.seconds:
         raise ModelError(f"two and a half frames take longer than the target of {target}")
@@ -65,8 +65,8 @@ def codel_drops(seconds: float) -> Prediction:
         The law holds for traffic that does not respond to drops, while the queue stays above the target. The queue
         stays above the target while the law drops fewer frames than arrive in excess of the rate.
         """
-        hop = _queued(scenario)
-        interval = _time(_queue(hop, "codel"), "interval", codel.INTERVAL)
+        hop = queued(scenario)
+        interval = parameter_time(_queue(hop, "codel"), "interval", codel.INTERVAL)
         dropped = codel.drops_within(interval.seconds + seconds, interval)
         excess = _excess(scenario, hop) * (interval.seconds + seconds)
         if dropped > excess:
@@ -88,8 +88,8 @@ def pie_target(scenario: Scenario) -> Value:
 
     The controller saturates if the senders cannot slow down because each has a window of only a few segments.
     """
-    hop = _queued(scenario)
-    target = _time(_queue(hop, "pie", "fq_pie"), "target", pie.TARGET).seconds
+    hop = queued(scenario)
+    target = parameter_time(_queue(hop, "pie", "fq_pie"), "target", pie.TARGET).seconds
     if scenario.writer.offered:
         _excess(scenario, hop)
     check_windows(scenario, target)
@@ -103,7 +103,7 @@ def rtt_of_sparse_flow(scenario: Scenario) -> Value:
     The flow waits for the frame on the wire, and for the next frame, which the wire took from the queue before the
     first had left. The figure is the longest wait of a flow that is alone in its queue and sends a packet now and then.
     """
-    hop = _queued(scenario)
+    hop = queued(scenario)
     _queue(hop, *_FAIR)
     assert hop.rate is not None
     frame = Size(packet(scenario).bytes + _ETHERNET_HEADER + _FRAME_AROUND)
@@ -119,9 +119,9 @@ def fair_queue_share(scenario: Scenario) -> Value:
     """
     if len(scenario.flows) < 2:
         raise ModelError("a single flow shares nothing")
-    queue = _queue(_queued(scenario), *_FAIR)
+    queue = _queue(queued(scenario), *_FAIR)
     if len({round(base_rtt(each).number, 4) for each in bulks(scenario)}) > 1:
-        wait = _time(queue, "target", codel.TARGET).seconds
+        wait = parameter_time(queue, "target", codel.TARGET).seconds
         for each in bulks(scenario):
             rtt = base_rtt(each).number
             if left_by_a_cut(each) * (rtt + wait) < rtt:
@@ -132,14 +132,14 @@ def fair_queue_share(scenario: Scenario) -> Value:
 @law(formula="0", source="RFC 3168, 5: what can be marked is not dropped")
 def nothing_lost(scenario: Scenario) -> Value:
     """No packet is dropped or retransmitted if both ends and the queue use ECN, and the queue never overflows."""
-    queue = _queue(_queued(scenario), *_MARKING)
+    queue = _queue(queued(scenario), *_MARKING)
     if not dict(queue.parameters).get("ecn", queue.kind in ("fq_codel", "cake")):
         raise ModelError("the queue does not mark")
     if not all(host.node.sysctls.get("net.ipv4.tcp_ecn") == "1" for host in (scenario.sender, scenario.receiver)):
         raise ModelError("an end does not use ECN")
     if scenario.loss:
         raise ModelError("the path loses frames by chance")
-    check_windows(scenario, _time(queue, "target", codel.TARGET).seconds)
+    check_windows(scenario, parameter_time(queue, "target", codel.TARGET).seconds)
     return Value(0, "1")
 
 
@@ -152,7 +152,8 @@ def _excess(scenario: Scenario, hop: Direction) -> float:
     return (offered.bps - hop.rate.bps) / (8 * (packet(scenario).bytes + _ETHERNET_HEADER + _FRAME_AROUND))
 
 
-def _queued(scenario: Scenario) -> Direction:
+def queued(scenario: Scenario) -> Direction:
+    """Return the only hop with a queue discipline. Raises ModelError if there are others, or none with a rate."""
     found = [hop for hop in scenario.forward if hop.queue and hop.rate]
     if len(found) != 1:
         raise ModelError("the law is for a path with exactly one queue discipline, on a link with a rate")
@@ -166,6 +167,7 @@ def _queue(hop: Direction, *kinds: str) -> Queue:
     return hop.queue
 
 
-def _time(queue: Queue, name: str, otherwise: Duration) -> Duration:
+def parameter_time(queue: Queue, name: str, otherwise: Duration) -> Duration:
+    """Return a queue's parameter that is a time, or `otherwise` if the parameter is not set."""
     given = dict(queue.parameters).get(name)
     return Duration.of(str(given)) if given is not None else otherwise

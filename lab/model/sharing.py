@@ -38,8 +38,8 @@ def fairness_index(scenario: Scenario) -> Value:
 def total_goodput(scenario: Scenario) -> Value:
     """All flows together fill the bottleneck, as long as its queue never runs empty."""
     _several(scenario)
-    hop = _bottleneck(scenario)
-    check_no_empty_queue(scenario, hop, _wait(scenario, hop))
+    hop = bottleneck(scenario)
+    check_no_empty_queue(scenario, hop, longest_wait(scenario, hop))
     return goodput_line_rate(scenario)
 
 
@@ -59,25 +59,25 @@ def share_by_rtt(scenario: Scenario) -> Value:
     _several(scenario)
     if any(flow.scenario.writer.congestion != "reno" for flow in scenario.flows):
         raise ModelError("a flow's window does not grow by a segment per round trip: the law is for Reno")
-    if _bottleneck(scenario).queue:
-        raise ModelError("the _bottleneck has a queue discipline: the law is for losses at a full FIFO")
-    check_windows(scenario, _wait(scenario, _bottleneck(scenario)))
+    if bottleneck(scenario).queue:
+        raise ModelError("the bottleneck has a queue discipline: the law is for losses at a full FIFO")
+    check_windows(scenario, longest_wait(scenario, bottleneck(scenario)))
     trips = [_sawing_rtt(flow) for flow in scenario.flows]
     return Value(1 / sum((trips[0] / each) ** 2 for each in trips), "1")
 
 
 def _sawing_rtt(flow: FlowScenario) -> float:
-    return base_rtt(flow.scenario).number + _wait(flow.scenario, _bottleneck(flow.scenario)) / 2
+    return base_rtt(flow.scenario).number + longest_wait(flow.scenario, bottleneck(flow.scenario)) / 2
 
 
-def _bottleneck(scenario: Scenario) -> Direction:
+def bottleneck(scenario: Scenario) -> Direction:
     """Return the slowest hop of the forward path. Raises ModelError if no hop has a rate."""
     if scenario.rate is None:
         raise ModelError("no link of the path has a rate: nothing queues")
     return next(hop for hop in scenario.forward if hop.rate == scenario.rate)
 
 
-def _wait(scenario: Scenario, hop: Direction) -> float:
+def longest_wait(scenario: Scenario, hop: Direction) -> float:
     """Return the wait, in seconds, in the hop's full queue, or the longest wait that its controller permits."""
     assert hop.rate is not None
     given = dict(hop.queue.parameters) if hop.queue else {}
@@ -106,4 +106,4 @@ def _equal(scenario: Scenario) -> None:
         raise ModelError(f"{', '.join(kinds - _ADDITIVE)} has no additive increase: the law is for flows with it")
     if len({base_rtt(flow.scenario).number for flow in scenario.flows}) > 1:
         raise ModelError("the flows' round trips differ: the law is for equal round trips")
-    check_windows(scenario, _wait(scenario, _bottleneck(scenario)))
+    check_windows(scenario, longest_wait(scenario, bottleneck(scenario)))

@@ -31,6 +31,7 @@ class Prediction:
     law: Prediction | None = None  # for a simulation: the closed form for the same figure
     because: str = ""  # why a definition cannot fail, or why a simulation has no law
     long_run: bool = False  # whether a law is about the long run, so that its figure excludes the start
+    accuracy: float | None = None  # the largest error to expect within a law's range, as a share of the measured figure
 
     def __post_init__(self) -> None:
         for name in WRAPPER_ASSIGNMENTS:  # so that help() shows the function's own docstring
@@ -77,9 +78,16 @@ class Prediction:
         return {"name": self.name, "kind": self.kind, **{key: text or None for key, text in said.items()}, "law": law}
 
 
-def law(*, formula: str, source: str, long_run: bool = False) -> Callable[[Predictor], Prediction]:
-    """Return a decorator that declares a closed form, its source, and whether its figure is about the long run."""
-    return lambda function: Prediction(function, "law", formula=formula, source=source, long_run=long_run)
+def law(
+    *, formula: str, source: str, long_run: bool = False, accuracy: float | None = None
+) -> Callable[[Predictor], Prediction]:
+    """Return a decorator that declares a closed form, its source, and whether its figure is about the long run.
+
+    `accuracy` is the largest error to expect within the law's range, as a share of the measured figure.
+    """
+    return lambda function: Prediction(
+        function, "law", formula=formula, source=source, long_run=long_run, accuracy=accuracy
+    )
 
 
 def replay(*, formula: str, source: str) -> Callable[[Predictor], Prediction]:

@@ -1,0 +1,213 @@
+"""Predict how several flows compete beside BBR, in fair queues, and at queues with active queue management (AQM)."""
+
+from __future__ import annotations
+
+from math import sqrt
+
+from lab.guest.share import Percent
+from lab.model import codel, pie, red
+from lab.model.aqm import parameter_time, queued
+from lab.model.in_step import BETA, FRIENDLY, C, Rival, between, loss_for, rivals_of, segments_per_second, window_at
+from lab.model.line import ModelError, base_rtt, packet
+from lab.model.ranges import bulks, check_no_empty_queue, check_windows, left_by_a_cut
+from lab.model.scenario import Scenario
+from lab.model.sharing import bottleneck, longest_wait
+from lab.spec.prediction import law
+from lab.units import Size, Value
+
+_PROBE_EVERY, _PROBE_LASTS, _PROBE_WINDOW = 10.0, 0.2, 4  # seconds, seconds, segments: BBR's ProbeRTT
+_FAIR = ("fq_codel", "fq_pie", "cake")  # a queue for each flow, each with a controller of its delay
+_HEADER = 14  # bytes of a frame that a queue counts beside the packet
+_LEAST_WINDOW = 8  # segments: with fewer, timeouts bring the windows down further (Padhye and others, 1998)
+_SHALLOWEST, _DEEPEST = 1.0, 16.0  # bandwidth-delay products of queue
+
+
+@law(
+    formula="(1 − p) (1 − (q/C + 0.2 s + RTT) / 10 s), from p = 1/2 − 1/2X − 4N/q to p = 1 / 2β",
+    source="Ware, Mukerjee, Seshan and Sherry (IMC 2019), equations 9 to 11; Mishra, Tiu and Leong (IMC 2022)",
+    long_run=True,
+    accuracy=0.2,
+)
+def share_beside_bbr(scenario: Scenario) -> Value:
+    """BBR flows beside loss-based flows take what their bound of two bandwidth-delay products lets into the queue.
+
+    During ProbeRTT, N BBR flows measure a round trip with the loss-based flows' part p of the queue q, and four
+    segments each. X is the queue in bandwidth-delay products. This is for a queue that stays full, so it is the most
+    that BBR takes. The least follows from the shortest queue, as Mishra and others compute it: after a cut of one
+    loss-based flow, β of all their windows is left, and BBR measures the round trip of these. The result is the mean of
+    both, for the first flow, with equal parts for the flows of its kind. The law is for BBR version 1, a FIFO of one to
+    16 bandwidth-delay products, equal round trips, and loss-based flows of one kind.
+    """
+    flows, hop = bulks(scenario), bottleneck(scenario)
+    kinds = [each.writer.congestion or "cubic" for each in flows]
+    probing = kinds.count("bbr")
+    if not 0 < probing < len(flows) or not set(kinds) <= {"bbr", "cubic", "reno"} or len(set(kinds)) > 2:
+        raise ModelError("the law is for BBR beside flows of Reno or of CUBIC")
+    if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):
+        raise ModelError(f"the bottleneck's queue is {hop.queue.kind}: the law is for a full FIFO")
+    if len({base_rtt(each).number for each in flows}) > 1:
+        raise ModelError("the flows' round trips differ: the law is for equal round trips")
+    wait, rtt = longest_wait(scenario, hop), base_rtt(flows[0]).number
+    check_windows(scenario, wait)
+    deep, held = wait / rtt, wait * segments_per_second(scenario)
+    if not _SHALLOWEST <= deep <= _DEEPEST:
+        raise ModelError(f"the queue has {deep:.2g} bandwidth-delay products: the law is for one to 16")
+    rivals = len(flows) - probing
+    left = (rivals - 1 + min(left_by_a_cut(each) for each in flows)) / rivals
+    sending = 1 - (wait + _PROBE_LASTS + rtt) / _PROBE_EVERY
+    most = (1 - max(0.0, 0.5 - 1 / (2 * deep) - _PROBE_WINDOW * probing / held)) * sending
+    least = (1 - 1 / (2 * left)) * sending
+    if kinds[0] == "bbr":
+        return between(least / probing, most / probing, "1")
+    return between((1 - least) / rivals, (1 - most) / rivals, "1")
+
+
+@law(
+    formula="u₁ (1/n + Σ (1 − uⱼ) / (n (n − 1))), u the part of a turn that a sawtooth uses",
+    source="Demers, Keshav and Shenker (1989): max-min shares; RFC 8290, 4.1; RFC 8289, 4.2",
+    long_run=True,
+    accuracy=0.05,
+)
+def share_of_fair_queue(scenario: Scenario) -> Value:
+    """A fair queue gives each flow its turn, and the others use the turns of a flow whose queue is empty after a cut.
+
+    A flow's window rises until its own queue has been above the target for an interval. After the cut, the flow sends a
+    window in a round trip, until the window fills the path again. The figure is the first flow's share. Flows of equal
+    kinds and round trips have equal shares.
+    """
+    hop, flows = queued(scenario), bulks(scenario)
+    assert hop.queue is not None
+    if hop.queue.kind not in _FAIR:
+        raise ModelError(f"the queue is {hop.queue.kind}: the law is for {', '.join(_FAIR)}")
+    if len(flows) < 2 or len(flows) < len(scenario.flows):
+        raise ModelError("the law is for several flows that always have more to send")
+    target = parameter_time(hop.queue, "target", pie.TARGET if hop.queue.kind == "fq_pie" else codel.TARGET)
+    check_windows(scenario, target.seconds)
+    interval = 0.0 if hop.queue.kind == "fq_pie" else parameter_time(hop.queue, "interval", codel.INTERVAL).seconds
+    count, turn = len(flows), segments_per_second(scenario) / len(flows)
+    used = [_used(each, turn, target.seconds, interval) for each in flows]
+    free = sum(1 - each for each in used)
+    taken = [each * (1 + (free - (1 - each)) / (count - 1)) for each in used]
+    return Value(taken[0] / sum(taken), "1")
+
+
+@law(
+    formula="x₁ / Σ x with x = W(p) / RTT: Reno √(3/2p), CUBIC 1.054 (RTT/p)^¾ or as Reno",
+    source="Padhye, Firoiu, Towsley and Kurose (1998); Mathis and others (1997); RFC 9438, 5",
+    long_run=True,
+    accuracy=0.2,
+)
+def share_by_chance(scenario: Scenario) -> Value:
+    """Flows that lose equal shares of their segments have windows from the response functions: the first flow's share.
+
+    The law is for Reno and CUBIC at an AQM with one queue (CoDel, PIE, RED), with windows of at least eight segments.
+    """
+    rivals, rate, wait = _at_aqm(scenario)
+    loss = loss_for(rivals, rate, wait)
+    sent = [window_at(each, loss, wait) / (each.rtt + wait) for each in rivals]
+    return Value(sent[0] / sum(sent), "1")
+
+
+@law(
+    formula="p with Σ W(p) / (RTT + wait) = C",
+    source="Misra, Gong and Towsley (2000); Mathis and others (1997); RFC 9438, 5",
+    long_run=True,
+    accuracy=0.3,
+)
+def dropped_by_aqm(scenario: Scenario) -> Value:
+    """A controller that holds its target drops the share of packets with which the windows just fill the link.
+
+    The wait is the target of CoDel or PIE, and RED's fixed point. The range is that of `share_by_chance`.
+    """
+    return Value(loss_for(*_at_aqm(scenario)), "1")
+
+
+@law(
+    formula="q with N √(2/p(q)) / (RTT + q/C) = C",
+    source="Misra, Gong and Towsley (SIGCOMM 2000), the fixed point of their equations; Floyd and Jacobson (1993)",
+    long_run=True,
+    accuracy=0.2,
+)
+def red_wait(scenario: Scenario) -> Value:
+    """RED's average queue settles where its losses leave the windows of Reno flows just filling the link.
+
+    The law is for Reno, and for an average queue between RED's two thresholds that does not run empty after a cut. The
+    queue must be above the first threshold by an eighth of a window, because a cut moves it by half of a window.
+    """
+    hop = queued(scenario)
+    queue = hop.queue
+    if queue is None or queue.kind != "red":
+        raise ModelError("the bottleneck's queue is not RED")
+    rivals = rivals_of(scenario)
+    if any(each.kind != "reno" for each in rivals):
+        raise ModelError("the law is for flows of Reno")
+    rate = segments_per_second(scenario)
+    given = dict(queue.parameters)
+    least, most = (Size.of(str(given[name])) for name in ("min", "max"))
+    highest = Percent.of(given["probability"])
+    size = packet(scenario).bytes + _HEADER
+
+    def excess(average: float) -> float:
+        window = sqrt(2 / red.marked_share(average, least, most, highest))
+        return sum(window / (each.rtt + average / size / rate) for each in rivals) - rate
+
+    low, high = least.bytes * 1.0001, most.bytes * 0.9999
+    if excess(low) < 0 or excess(high) > 0:
+        raise ModelError("the average queue is not between RED's thresholds")
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if excess(middle) > 0 else (low, middle)
+    wait = low / size / rate
+    check_windows(scenario, wait)
+    check_no_empty_queue(scenario, hop, wait)
+    if 8 * (low - least.bytes) / size < sqrt(2 / red.marked_share(low, least, most, highest)):
+        raise ModelError("the average queue is so near RED's first threshold that single cuts decide it")
+    return Value(wait, "s")
+
+
+def _at_aqm(scenario: Scenario) -> tuple[list[Rival], float, float]:
+    """Return the flows, the bottleneck's rate, and the wait that the controller holds.
+
+    Raises ModelError for other paths.
+    """
+    rivals, queue, rate = rivals_of(scenario), queued(scenario).queue, segments_per_second(scenario)
+    if scenario.loss:
+        raise ModelError("the path also loses frames by chance")
+    assert queue is not None
+    match queue.kind:
+        case "codel":
+            wait = parameter_time(queue, "target", codel.TARGET).seconds
+        case "pie":
+            wait = parameter_time(queue, "target", pie.TARGET).seconds
+        case "red":
+            wait = red_wait(scenario).number
+        case other:
+            raise ModelError(f"the queue is {other}: the law is for codel, pie and red")
+    window = rate * (sum(each.rtt for each in rivals) / len(rivals) + wait) / len(rivals)
+    if window < _LEAST_WINDOW:
+        raise ModelError(f"each of {len(rivals)} flows has a window of {window:.2g} segments: the law is for more")
+    return rivals, rate, wait
+
+
+def _used(flow: Scenario, turn: float, target: float, interval: float) -> float:
+    """Return the part of its turn, in segments per second, that a flow uses that is alone in its queue.
+
+    The window rises from a cut to the next, a round trip at a time.
+    """
+    kind, rtt = flow.writer.congestion or "cubic", base_rtt(flow).number
+    if kind == "bbr":
+        return 1 - (_PROBE_LASTS + rtt) / _PROBE_EVERY
+    if kind not in BETA:
+        raise ModelError(f"the law is for reno, cubic and bbr, not for {kind}")
+    grown = interval / (rtt + target) if kind == "reno" else interval / (rtt + target) * FRIENDLY
+    top = turn * (rtt + target) + max(1.0, grown)
+    window = low = BETA[kind] * top
+    climb = ((1 - BETA[kind]) * top / C) ** (1 / 3)
+    sent = time = 0.0
+    rounds = 0
+    while window < top:
+        sent += window
+        time += max(rtt, window / turn)
+        rounds += 1
+        window = low + rounds if kind == "reno" else max(low + FRIENDLY * rounds, top - C * max(0.0, climb - time) ** 3)
+    return min(1.0, sent / (time * turn))

@@ -1,0 +1,212 @@
+"""Compute what competing flows of Reno and CUBIC do at a full FIFO: with losses in step, and with losses by chance.
+
+Real losses are between these two: Baccelli and Hong (2002) measure the share of flows that lose at one overflow. That
+share follows from the phases of the flows' frames, and no path tells it. So the laws here predict an interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import log, sqrt
+from typing import NamedTuple
+
+from lab.model.line import ModelError, base_rtt, frame
+from lab.model.ranges import bulks, check_windows
+from lab.model.response import window_cubic, window_reno
+from lab.model.scenario import Scenario
+from lab.model.sharing import bottleneck, longest_wait
+from lab.spec.prediction import Prediction, law
+from lab.units import Value
+
+C = 0.4  # segments / s³: CUBIC's scaling constant, RFC 9438, 5
+BETA = {"reno": 0.5, "cubic": 0.7}  # the share of the window after a cut: RFC 5681, 3.1; RFC 9438, 4.6
+FRIENDLY = 3 * (1 - BETA["cubic"]) / (1 + BETA["cubic"])  # segments per round trip: RFC 9438, 4.3
+_LEAST_PERIOD, _LONGEST_PERIOD = 1e-3, 1e5  # seconds
+_LEAST_LOSS, _MOST_LOSS = 1e-9, 0.5
+_TURNS = 30  # the mean wait changes by less than a millionth after so many
+
+
+class Rival(NamedTuple):
+    """Describes a greedy flow: its congestion control, and its round trip on an idle path, in seconds."""
+
+    kind: str
+    rtt: float
+
+
+class Windows(NamedTuple):
+    """Holds a flow's window just before a loss, and its mean, in segments."""
+
+    top: float
+    mean: float
+
+
+class InStep(NamedTuple):
+    """Describes flows that all lose at the same moments."""
+
+    period: float  # seconds from one loss to the next
+    wait: float  # the mean wait in the queue, in seconds
+    windows: tuple[Windows, ...]
+
+
+@law(
+    formula="x₁ / Σ x, x = W / RTT; Reno W ∝ T / RTT, CUBIC W = C T³ / 0.3; or both W of equal loss",
+    source="Baccelli and Hong (2002); RFC 9438, 4.3 and 5; Padhye and others (1998)",
+    long_run=True,
+    accuracy=0.2,
+)
+def share_at_full_queue(scenario: Scenario) -> Value:
+    """The first flow's share is between the share with losses in step, and the share with equal chances of loss.
+
+    In step, a window grows from one loss to the next for a time T, which is equal for all flows: Reno's by a segment in
+    each round trip, CUBIC's with the cube of T, but no slower than Reno's. With equal chances, windows follow from the
+    response functions. The figure is the mean of both shares. The law is for Reno and CUBIC at a FIFO, with windows of
+    at least four segments.
+    """
+    rivals, rate, wait = _at_fifo(scenario)
+    step = in_step(rivals, rate, wait)
+    together = [each.mean / (rival.rtt + step.wait) for each, rival in zip(step.windows, rivals, strict=True)]
+    loss = loss_for(rivals, rate, step.wait)
+    apart = [window_at(rival, loss, step.wait) / (rival.rtt + step.wait) for rival in rivals]
+    return between(together[0] / sum(together), apart[0] / sum(apart), "1")
+
+
+@law(
+    formula="full queue − Σ (top − mean) / C in step; with independent sawteeth, 1 / √n of that",
+    source="Appenzeller, Keslassy and McKeown (2004), sections 2 and 3",
+    long_run=True,
+    accuracy=0.15,
+)
+def wait_at_full_queue(scenario: Scenario) -> Value:
+    """The mean wait is the full queue's, less what the flows' sawteeth leave empty on average.
+
+    The windows of n flows that lose in step are one large sawtooth. The sum of n independent sawteeth is lower than the
+    path and the queue by a part of about 1 / √n of that. The range is that of `share_at_full_queue`.
+    """
+    rivals, rate, wait = _at_fifo(scenario)
+    lowest = in_step(rivals, rate, wait).wait
+    return between(lowest, wait - (wait - lowest) / sqrt(len(rivals)), "s")
+
+
+def convergence_at_full_queue(index: float, window: float) -> Prediction:
+    """Return the law for the time until the flow that starts last brings Jain's index over `window` seconds to `index`.
+
+    Raises ValueError unless the index is above 0 and below 1.
+    """
+    if not 0 < index < 1:
+        raise ValueError(f"an index of {index:g} is never reached or always: use one above 0 and below 1")
+
+    @law(
+        formula="at most ⌈log d / log β⌉ × T + window, d² = (n − 1)(1 / index − 1)",
+        source="Chiu and Jain (1989); RFC 5681, 3.1; RFC 9438, 4.6",
+        accuracy=0.2,
+    )
+    def convergence(scenario: Scenario) -> Value:
+        """Each loss in step multiplies the difference of shares by β, from nothing for the last flow until the index.
+
+        The time is an upper bound, because the last flow's slow start brings it more than nothing. The law is for flows
+        of one congestion control with equal round trips, under the conditions of `share_at_full_queue`.
+        """
+        rivals, rate, wait = _at_fifo(scenario)
+        if len(set(rivals)) > 1:
+            raise ModelError("the flows' congestion control or round trips differ: the law is for equal flows")
+        least = sqrt((len(rivals) - 1) * (1 / index - 1))
+        losses = max(0, -(-log(least) // log(BETA[rivals[0].kind])))
+        longest = losses * in_step(rivals, rate, wait).period + window
+        return Value(longest, "s", low=window, high=longest)
+
+    return convergence
+
+
+def in_step(rivals: Sequence[Rival], rate: float, wait: float) -> InStep:
+    """Return what flows do that all lose when a queue of `wait` seconds is full. `rate` is in segments per second."""
+    mean = wait / 2
+    for _ in range(_TURNS):
+        period = _period(rivals, rate, wait, mean)
+        windows = tuple(_windows(each, period, mean) for each in rivals)
+        fall = sum((1 - BETA[each.kind]) * found.top for each, found in zip(rivals, windows, strict=True)) / rate
+        below = sum(found.top - found.mean for found in windows) / rate
+        mean = wait - below if fall <= wait else wait**2 / (2 * fall)
+    return InStep(period, mean, windows)
+
+
+def loss_for(rivals: Sequence[Rival], rate: float, wait: float) -> float:
+    """Return the share of segments that has to be lost so that the flows take `rate` segments per second together."""
+    return _root(
+        lambda loss: rate - sum(window_at(each, loss, wait) / (each.rtt + wait) for each in rivals),
+        _LEAST_LOSS,
+        _MOST_LOSS,
+    )
+
+
+def window_at(rival: Rival, loss: float, wait: float) -> float:
+    """Return a flow's mean window, in segments, at a share of lost segments and a wait in the queue, in seconds."""
+    return window_reno(loss) if rival.kind == "reno" else window_cubic(loss, rival.rtt + wait)
+
+
+def rivals_of(scenario: Scenario) -> list[Rival]:
+    """Return the flows of a scenario.
+
+    Raises ModelError for a single flow, for flows that are not greedy, and for other congestion controls than Reno and
+    CUBIC.
+    """
+    flows = bulks(scenario)
+    if len(flows) < 2 or len(flows) < len(scenario.flows):
+        raise ModelError("the law is for several flows that always have more to send")
+    kinds = ["cubic" if each.writer.congestion is None else each.writer.congestion for each in flows]
+    if not set(kinds) <= BETA.keys():
+        raise ModelError(f"the law is for reno and cubic, not for {', '.join(sorted(set(kinds) - BETA.keys()))}")
+    return [Rival(kind, base_rtt(each).number) for kind, each in zip(kinds, flows, strict=True)]
+
+
+def segments_per_second(scenario: Scenario) -> float:
+    """Return the bottleneck's rate in full segments per second."""
+    assert scenario.rate is not None
+    return scenario.rate.bps / (8 * frame(scenario).bytes)
+
+
+def between(one: float, other: float, unit: str) -> Value:
+    """Return the mean of two figures, with both as its bounds."""
+    low, high = sorted((one, other))
+    return Value((low + high) / 2, unit, low=low, high=high)
+
+
+def _at_fifo(scenario: Scenario) -> tuple[list[Rival], float, float]:
+    """Return the flows, the bottleneck's rate, and the wait in its full FIFO. Raises ModelError for other paths."""
+    rivals, hop = rivals_of(scenario), bottleneck(scenario)
+    if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):
+        raise ModelError(f"the bottleneck's queue is {hop.queue.kind}: the law is for a full FIFO")
+    if scenario.loss:
+        raise ModelError("the path loses frames by chance: the law is for losses at a full FIFO")
+    wait = longest_wait(scenario, hop)
+    check_windows(scenario, wait)
+    return rivals, segments_per_second(scenario), wait
+
+
+def _period(rivals: Sequence[Rival], rate: float, wait: float, mean: float) -> float:
+    """Return the time after which windows fill the path and the queue, with this mean wait during the growth."""
+
+    def excess(period: float) -> float:
+        return sum(_windows(each, period, mean).top / (each.rtt + wait) for each in rivals) - rate
+
+    return _root(excess, _LEAST_PERIOD, _LONGEST_PERIOD)
+
+
+def _windows(rival: Rival, period: float, wait: float) -> Windows:
+    """Return the windows of a flow that loses once in each period."""
+    rounds = period / (rival.rtt + wait)
+    if rival.kind == "reno":
+        return Windows(2 * rounds, 1.5 * rounds)
+    slow = FRIENDLY * rounds / (1 - BETA["cubic"])
+    cube = C * period**3 / (1 - BETA["cubic"])
+    tops = (Windows(slow, slow * (1 + BETA["cubic"]) / 2), Windows(cube, cube * (1 - (1 - BETA["cubic"]) / 4)))
+    return max(tops, key=lambda each: each.mean)
+
+
+def _root(rising: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a rising function crosses zero. Raises ModelError if it does not between the bounds."""
+    if rising(low) > 0 or rising(high) < 0:
+        raise ModelError("no window of these flows fits the path: the law is for paths that they fill")
+    for _ in range(100):
+        middle = sqrt(low * high)
+        low, high = (low, middle) if rising(middle) > 0 else (middle, high)
+    return sqrt(low * high)
