@@ -10,7 +10,7 @@ BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
 # With it, each of pytest's workers would rewrite every test on each run: 4 s of CPU.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench mininet-examples growth fidelity holdout explain-truth rebuild-truth classroom lock site dist notebooks reference man sysctls clean
+.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench mininet-examples growth fidelity holdout holdout-flows explain-truth rebuild-truth classroom lock site dist notebooks reference man sysctls clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -109,6 +109,9 @@ fidelity: setup-test kernel ## measure how often the check of real time is wrong
 holdout: setup-test ## test the models on cases drawn by today's date (240 guests, of three kernels)
 	@for series in 7.2 6.12 6.1; do $(LAB) kernel build $$series >/dev/null || exit $$?; done
 	@$(PY) -m bench.holdout $(ARGS)
+
+holdout-flows: setup-test kernel ## test the laws of several flows on cases drawn by today's date (100 guests)
+	@$(PY) -m bench.holdout --of flows --cases 100 $(ARGS)
 
 explain-truth: setup-test kernel ## judge `lab explain` on transfers drawn by today's date (60 guests)
 	@$(PY) -m bench.explained $(ARGS)

@@ -34,7 +34,7 @@ from lab.spec.case import Case
 from lab.spec.changes import Changes
 from lab.spec.prediction import Predictor, declared
 from lab.spec.tolerance import STEADY
-from lab.units import Duration, Rate, Size
+from lab.units import Duration, Rate, Size, Value
 
 CLAIM = "holdout"
 KERNELS = ("7.2", "6.12", "6.1")
@@ -103,6 +103,7 @@ class Drawn:
     kernel: str
     seed: int
     allowed: float = 0.01  # error, of the measured figure: a prediction that is further off is named
+    naive: Value | None = None  # the figure that takes no model, to compare a law with
 
 
 def draw(date: str, number: int) -> Drawn:

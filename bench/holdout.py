@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date
 from functools import partial
 from math import inf
@@ -20,7 +20,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from bench import draw, shared
+from bench import draw, several, shared
 from bench.draw import KERNELS, Drawn
 from bench.scores import QUANTILES, Score, Summary, silences, summaries
 from lab.app import userlands
@@ -39,6 +39,11 @@ from lab.verdict.judged import judge_records, predict_case
 from lab.verdict.predictions import Predictions, model_hash
 
 CASES = 240
+DRAWS: Mapping[str, Callable[[str, int], Drawn]] = {
+    "transfers": draw.draw,
+    "queues": shared.draw,
+    "flows": several.draw,
+}
 SCRATCH = Path("build")
 
 
@@ -160,7 +165,8 @@ def named(score: Score, day: str) -> str:
     result, number = score.result, score.drawn.number
     off = f"{100 * result.model_error:+.2f} %" if result.model_error is not None else "no ratio"
     figures = f"predicted {result.predicted}, measured {result.measured} ({off}), law {result.law}"
-    of = "--of queues " if score.drawn.case.point.endswith(f"q{number}") else ""
+    drawn = score.drawn.case.point.rpartition("/")[2].removesuffix(str(number))
+    of = {"q": "--of queues ", "f": "--of flows "}.get(drawn, "")
     return f"{number}: {_kind(score)} on {_kernel(score)}: {figures}; {of}--date {day} --only {number}"
 
 
@@ -181,7 +187,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a draw; return 1 when a prediction misses, 3 when the machine cannot run it."""
     parser = argparse.ArgumentParser(prog="make holdout", description="Test the models on cases drawn by a date.")
     parser.add_argument("--date", type=_day, default=now()[:10], help="decides the cases (today's, in UTC)")
-    parser.add_argument("--of", choices=("transfers", "queues"), default="transfers", help="single ones; or several")
+    parser.add_argument("--of", choices=tuple(DRAWS), default="transfers", help="what is drawn")
     parser.add_argument("--cases", type=_counted, default=CASES, help=f"how many ({CASES})")
     parser.add_argument("--only", type=_counted, action="append", metavar="N", help="run this case; may be repeated")
     parser.add_argument("--jobs", type=int, help="trials at a time (one for each core)")
@@ -189,7 +195,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--into", type=Path, help="where every score is kept (RESULTS/DATE.json; of --only, nowhere)")
     asked = parser.parse_args(argv)
     console = Console(highlight=False, width=120)
-    drawing = {"transfers": draw.draw, "queues": shared.draw}[asked.of]
+    drawing = DRAWS[asked.of]
     cases = [drawing(asked.date, number) for number in asked.only or range(1, asked.cases + 1)]
     try:
         kernels = {name: choose("uml", name) for name in KERNELS if name in {drawn.kernel for drawn in cases}}
@@ -206,12 +212,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         into.write_text(json.dumps(found, indent=1, allow_nan=False) + "\n")
     if asked.only:
         console.print_json(data=found["cases"])
-    for table in tables(scores):
+    for table in [*tables(scores), *([several.skills(scores)] if asked.of == "flows" else [])]:
         console.print(table, "")
     missed = [score for score in scores if score.missed]
-    miss = max(drawn.allowed for drawn in cases)
+    allowed = {drawn.allowed for drawn in cases}
+    miss = f"{100 * allowed.pop():g} %" if len(allowed) == 1 else "their law states"
     console.print(
-        f"{len(missed)} of {len(scores)} predictions miss by more than {100 * miss:g} %", f"model {found['model'][:12]}"
+        f"{len(missed)} of {len(scores)} predictions miss by more than {miss}", f"model {found['model'][:12]}"
     )
     for score in missed:
         console.print(named(score, asked.date))
