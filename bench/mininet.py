@@ -37,14 +37,11 @@ STARTED_BY = (
 REASONS = {  # of scripts that end in an error, by the text that shows it
     "a guest has no windows": "needs windows",
     "CPU limits have no effect": "needs CPU limits",
-    "no OpenFlow reference switch": "needs the OpenFlow reference switch",
     "a guest has no network card": "needs a network card",
     "a guest cannot reach other machines": "needs other machines",
 }
 KNOWN = {  # reasons of tests that fail, and that no text shows
     "examples/test/test_nat.py": "needs the Internet",
-    "examples/test/test_scratchnet.py": "needs the OpenFlow reference switch",
-    "mininet/test/test_walkthrough.py": "they need the OpenFlow reference switch",
 }
 ROW = re.compile(r"\| (\S+\.py) \| (.+) \| (\d+) \|")
 # Arguments of a test, and why: after its first error, the test's other networks fail.

@@ -18,7 +18,6 @@ WINDOWS = "a guest has no windows; print, write plots to files, or use `lab mini
 MACHINES = "a guest cannot reach other machines; run all parts of the script in one network"
 NETWORK = "a guest has no Internet; put the files that the script needs into its folder"
 COUNTED = "iperf3 waits for its last bytes in a loop without system calls, where no time passes; use `iperf -n`, or -t"
-REFERENCE = "the userland has no OpenFlow reference switch; use Open vSwitch, Mininet's default"
 FLOOD = (
     "if the sender's link has a delay, iperf3 sends over UDP without a limit until its clock moves, then pauses; use "
     "`iperf -u -b RATE`"
@@ -28,7 +27,6 @@ NAMES = {
     **dict.fromkeys(("makeTerm", "makeTerms", "runX11", "startXterms"), WINDOWS),
     **dict.fromkeys(("MininetCluster", "RemoteHost", "RemoteOVSSwitch", "RemoteLink"), MACHINES),
     **dict.fromkeys(("NOX", "Ryu"), "the userland has no such controller; use `Controller`, or start your own"),
-    "UserSwitch": REFERENCE,
     "IVSSwitch": "the userland has no Indigo switch; use OVSSwitch",
 }
 KEYWORDS = {"cpu": CPU, "cores": CPU, "xterms": WINDOWS}
@@ -38,7 +36,6 @@ COMMANDS = (
     (re.compile(r"\b(?:pip3?|apt|apt-get|yum|dnf) install\b|\bgit clone\b"), NETWORK),
     (re.compile(r"\biperf3 (?:[^|;&]* )?(?:-[nk]|--bytes|--blockcount)\b"), COUNTED),
     (re.compile(r"\biperf3 (?:[^|;&]* )?(?:-u|--udp)\b"), FLOOD),
-    (re.compile(r"\bof(?:datapath|protocol)\b"), REFERENCE),
     (re.compile(r"\btcp_probe\b"), "Linux has had no tcp_probe since 4.16; use `ss --info`"),
     (re.compile(r"^\s*(?:sudo )?(?:xterm|gnome-terminal|wireshark)\b"), WINDOWS),
 )
@@ -47,7 +44,6 @@ OFFERED = "matplotlib, networkx, numpy, pandas, psutil, scapy and termcolor"
 FAILURES = (
     (r"cgroupGet|cgroupSet|chrt|cgexec", CPU),
     (r"[Tt]kinter|xterm|DISPLAY", WINDOWS),
-    (r"\bofdatapath\b", REFERENCE),
     (r"interface? .* does not exist|eth\d+ does not exist", "a guest has no network card: all its links are Mininet's"),
     (r"\bgetent\b|No route to host", MACHINES),
 )

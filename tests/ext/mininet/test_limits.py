@@ -49,8 +49,6 @@ def test_a_cpu_limit_is_named_only_with_the_class_that_limits() -> None:
         ("h1.popen(['iperf3', '-c', h2.IP(), '-u'])", "iperf3 -c ... -u: if the sender's link has a delay"),
         ("h1.cmd('xterm &')", "xterm: a guest has no windows"),
         ("open('/proc/net/tcp_probe')", "tcp_probe: Linux has had no tcp_probe since 4.16"),
-        ("s1.cmd('ofdatapath -i eth0 &')", "ofdatapath: the userland has no OpenFlow reference switch"),
-        ("Mininet(switch=UserSwitch)", "UserSwitch: the userland has no OpenFlow reference switch"),
         ("Mininet(controller=NOX)", "NOX: the userland has no such controller"),
         ("net = MininetCluster(servers=['a'])", "MininetCluster: a guest cannot reach other machines"),
     ],

@@ -162,6 +162,26 @@ def test_a_controller_with_v_does_not_stop_at_a_full_terminal(run: Script, tmp_p
     assert "lost 0.0" in said(run("verbose.py"))
 
 
+def test_the_user_switch_changes_its_controller_and_works_in_its_own_namespace(run: Script) -> None:
+    text = said(run("user.py"))
+    assert re.findall(r"^lost ([\d.]+) (.+)", text, re.MULTILINE) == [
+        ("0.0", "by the first"),
+        ("0.0", "by the second"),
+        ("0.0", "in its own namespace"),
+    ]
+    assert re.findall(r"tcp:\S+: .+", text) == [
+        "tcp:127.0.0.1:6653: connected",
+        "tcp:127.0.0.1:6653: connection dropped",
+        "tcp:127.0.0.1:6654: connected",
+    ]
+    assert "dpid:0000000000000001" in text
+    assert 20 <= float(re.findall(r"time=([\d.]+) ms", text)[-1]) < 20.2
+    assert re.findall(r"^entries left (\d+)", text, re.MULTILINE) == ["0"]
+    carried = re.search(r"^carried \['([\d.]+) Mbits/sec'", text, re.MULTILINE)
+    assert carried
+    assert 9 < float(carried[1]) <= 10
+
+
 def test_two_stores_hold_the_same_bytes(run: Script, tmp_path: Path) -> None:
     first, second = run("background.py"), run("background.py", store="again")
     assert first.record.outputs == second.record.outputs
