@@ -10,7 +10,7 @@ BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
 # With it, each of pytest's workers would rewrite every test on each run: 4 s of CPU.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench mininet-examples growth fidelity holdout holdout-flows explain-truth rebuild-truth classroom lock site dist notebooks reference man sysctls clean
+.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench mininet-examples growth fidelity holdout holdout-flows explain-truth rebuild-truth classroom lock site dist notebooks reference references man sysctls clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -140,6 +140,10 @@ notebooks: setup ## execute the notebooks on the records there are, and store th
 
 reference: setup ## write docs/reference.md, from the code as it is
 	@PYTHONPATH=. $(PY) docs/site/listing.py >docs/reference.md
+
+references: kernel ## run the judge's cases with reno, cubic and bbr, and write their reference figures
+	@$(LAB) run congestion-judge --results $(RESULTS) >/dev/null
+	@$(PY) -m tools.references $(RESULTS)
 
 man: setup ## write the manual page, from the commands as they are
 	@$(PY) -m tools.manual >docs/lab.1

@@ -8,6 +8,7 @@ EXTENSIONS = (
     "atlas",
     "bisect",
     "bundle",
+    "cc",
     "ci",
     "cluster",
     "comparison",

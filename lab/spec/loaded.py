@@ -69,6 +69,7 @@ class LoadedExperiment:
     source_sha256: str  # covers the file's meaning (see `lab.base.meaning`), and the patches that it names
     experiment: Experiment | Study
     topology: Topology
+    any_control: bool = False  # whether the run's kernel may have congestion controls that Linux does not have
 
     @property
     def history(self) -> tuple[Entry, ...]:
@@ -155,7 +156,7 @@ class LoadedExperiment:
         few = arm.few_samples or experiment.few_samples
         if experiment.judges and (wrong := list(chance.mistakes(network, workload, drawn, samples, few, counts))):
             raise SpecError(map(blame, wrong))
-        own = kernel is not None and bool(kernel.patches or kernel.tree)
+        own = self.any_control or (kernel is not None and bool(kernel.patches or kernel.tree))
         if wrong := list(names.mistakes(network, [*_alone(workload), *probes, *middleboxes], any_control=own)):
             raise SpecError(map(blame, wrong))
         resolved = variant.resolve(kernel, self.path.parent) if kernel else None

@@ -28,6 +28,7 @@ NEEDS: dict[str, dict[str, str]] = {
     "atlas": {"folder": "out"},
     "bisect": {"claim": "toy/header", "tree": "tree", "good": "HEAD", "bad": "HEAD"},
     "bundle": {"out": "out"},
+    "cc": {"control": "cubic"},
     "ci init": {"system": "github", "lab": "owner/name@main"},
     "cluster merge": {"stores": "results"},
     "cluster plan": {"claims": "toy/header"},
@@ -55,6 +56,7 @@ NEEDS: dict[str, dict[str, str]] = {
 }
 # What does not exist, for each argument and option by its name in the code. A list has what a command needs beside it.
 WRONG = {
+    "against": "nope",
     "arm": "nope",
     "articles": "nope",
     "axe": "nosuch.js",
@@ -64,11 +66,13 @@ WRONG = {
     "baseline": "nope",
     "bundle": "nosuch.tar.zst",
     "capture": "nosuch.pcap",
+    "case": "nope",
     "claim": "toy/nope",
     "claims": "toy/nope",
     "clock": "nope",
     "cluster": "nope",
     "config": "nosuch.config",
+    "control": "nope",
     "controller": "nope",
     "custom": "nosuch.py",
     "fabric": "nope",

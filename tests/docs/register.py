@@ -78,7 +78,11 @@ REDIRECTS = "its output goes to a file, which a test's commands cannot do; a per
 EXPLAINS = "it needs a capture beside it; tests/ext/explain explains some"
 SHOWS = "it needs a capture beside it; tests/ext/export/test_wireshark.py shows one with the profile"
 PROMPTS = "it needs a script of the reader's; tests/ext/mininet/test_mn.py types at the prompt of one"
+JUDGES = "it runs twenty trials or more; tests/ext/cc runs two cases"
 PARSED = {
+    "lab cc cubic --quick": JUDGES,
+    "lab cc bbr --against cubic,reno -o bbr.html": JUDGES,
+    "lab cc cubic --quick --case shallow-buffer,bufferbloat --json": JUDGES,
     "lab explain capture.pcap": EXPLAINS,
     "lab explain capture.pcap --flow 2": EXPLAINS,
     "lab explain capture.pcap -o transfer.html": EXPLAINS,

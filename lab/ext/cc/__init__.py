@@ -1,0 +1,16 @@
+"""Judge a congestion control with the questions of RFC 9743, asked of the real stack: `lab cc`."""
+
+from lab.app.extension import Extension
+
+EXTENSION = Extension(
+    commands=("cc",),
+    section="Kernels",
+    examples={
+        "cc": (
+            "lab cc cubic --quick",
+            "lab cc bbr --against cubic,reno -o bbr.html",
+            "lab cc cubic --tree ~/linux --quick --json",
+        )
+    },
+    functions=("cc",),
+)

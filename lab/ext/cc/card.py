@@ -1,0 +1,160 @@
+"""Define the card: each case's figure and points, and the scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean
+from typing import Any
+
+from lab.ext.cc.cases import JudgeCase
+from lab.ext.cc.scale import MOST, Score, by_case, by_criterion
+from lab.record.record import Record
+from lab.units import Value
+
+NOTABLE = 10.0  # points below the references that the card points out
+
+
+@dataclass(frozen=True)
+class CaseScore:
+    """Holds the outcome of one case: its figure, and its points seed by seed.
+
+    A case without a figure has no points from any seed, and `why` has the reason. A case that cannot run on the kernel
+    has no seeds, and no place in the score.
+    """
+
+    case: JudgeCase
+    figure: Value | None
+    seeds: tuple[float, ...]
+    why: str = ""
+    references: Mapping[str, float] = field(default_factory=dict)  # the points of well-known congestion controls
+    base: str = ""  # the reference that the judged congestion control changes; "" if it is no reference
+    others: Mapping[str, Value] = field(default_factory=dict)  # the study's other figures
+    paths: Mapping[str, float | None] = field(default_factory=dict)  # changed path -> points with the first seed
+    records: tuple[Record, ...] = ()
+
+    @property
+    def score(self) -> Score | None:
+        """The case's points; None if it cannot run."""
+        return Score.of(self.seeds) if self.seeds else None
+
+    @property
+    def compared(self) -> Mapping[str, float]:
+        """The references that the case is compared with: only its base, or all if it has no base."""
+        return {self.base: self.references[self.base]} if self.base in self.references else self.references
+
+    @property
+    def below(self) -> float:
+        """The points that the case is below all references that it is compared with; 0 if it is not below."""
+        if self.score is None or not self.compared:
+            return 0.0
+        return max(0.0, min(self.compared.values()) - self.score.points)
+
+    @property
+    def furthest(self) -> tuple[str, float] | None:
+        """The changed path that moves the points most, with the difference; None without changed paths."""
+        moved = {path: points - self.seeds[0] for path, points in self.paths.items() if points is not None}
+        return max(moved.items(), key=lambda each: abs(each[1])) if moved else None
+
+    def plain(self) -> dict[str, Any]:
+        """Return the outcome as plain data for JSON. Figures are in base units."""
+        score, figure = self.score, self.figure
+        return {
+            "case": self.case.name,
+            "title": self.case.title,
+            "criterion": self.case.criterion,
+            "figure": self.case.figure,
+            "value": figure and figure.number,
+            "low": figure and figure.low,
+            "high": figure and figure.high,
+            "unit": self.case.scale.all.unit,
+            "points": score and score.plain(),
+            "seeds": list(self.seeds),
+            "why": self.why or None,
+            "references": dict(self.references),
+            "compared": list(self.compared),
+            "below": self.below,
+            "others": {name: {"value": each.number, "unit": each.unit} for name, each in self.others.items()},
+            "paths": dict(self.paths),
+            "trials": [record.address for record in self.records],
+        }
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Holds how the flow under judgement and one rival share a bottleneck."""
+
+    rival: str
+    figures: Mapping[str, Value]
+    why: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        """Return the figures as plain data for JSON."""
+        figures = {
+            name: {"value": each.number, "low": each.low, "high": each.high, "unit": each.unit}
+            for name, each in self.figures.items()
+        }
+        return {"rival": self.rival, "figures": figures, "why": self.why or None}
+
+
+@dataclass(frozen=True)
+class Card:
+    """Holds what the judge found about one congestion control."""
+
+    control: str
+    kernel: Mapping[str, Any]  # as in records
+    is_quick: bool
+    seed: int
+    cases: tuple[CaseScore, ...]
+    mixtures: tuple[Mixture, ...]
+    measured_on: str  # the kernel of the reference figures
+
+    @property
+    def scored(self) -> Sequence[CaseScore]:
+        """The cases that count for the score."""
+        return [each for each in self.cases if each.seeds]
+
+    @property
+    def scores(self) -> Mapping[str, Score]:
+        """The scores, by what counts the same in them."""
+        points = _by_criterion(self.scored)
+        return {"case": by_case(points), "criterion": by_criterion(points)} if points else {}
+
+    @property
+    def reference_scores(self) -> Mapping[str, float]:
+        """The scores of the references in which every case counts the same, if every case has their figures."""
+        names = dict.fromkeys(name for each in self.scored for name in each.references)
+        found = {name: [each.references.get(name) for each in self.scored] for name in names}
+        return {
+            name: fmean(each for each in points if each is not None)
+            for name, points in found.items()
+            if None not in points
+        }
+
+    @property
+    def notable(self) -> Sequence[CaseScore]:
+        """The cases that are more than `NOTABLE` points below what they are compared with, the worst first."""
+        return sorted((each for each in self.scored if each.below > NOTABLE), key=lambda each: -each.below)
+
+    def plain(self) -> dict[str, Any]:
+        """Return the card as plain data for JSON."""
+        return {
+            "control": self.control,
+            "kernel": dict(self.kernel),
+            "quick": self.is_quick,
+            "seed": self.seed,
+            "most": MOST,
+            "score": {name: each.plain() for name, each in self.scores.items()},
+            "references": dict(self.reference_scores),
+            "references_measured_on": self.measured_on or None,
+            "notable": [each.case.name for each in self.notable],
+            "cases": [each.plain() for each in self.cases],
+            "mixtures": [each.plain() for each in self.mixtures],
+        }
+
+
+def _by_criterion(scored: Iterable[CaseScore]) -> Mapping[str, list[tuple[float, ...]]]:
+    found: dict[str, list[tuple[float, ...]]] = {}
+    for each in scored:
+        found.setdefault(each.case.criterion, []).append(each.seeds)
+    return found

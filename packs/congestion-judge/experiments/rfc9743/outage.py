@@ -1,0 +1,25 @@
+"""How much of a link is used in the six seconds after an outage of one second?
+
+RFC 9743, section 7.8, transient events.
+"""
+
+from lab import Arm, Bulk, Drawn, Duration, Flow, Flows, Size, Study, TcpInfo, metric
+
+BLOCK = Size.of("64 KiB")
+
+
+def flows(control: str) -> Flows:
+    """Return the case's flows. Those whose name starts with "judged" have this congestion control."""
+    return Flows((Flow("judged", Bulk(congestion=control, duration=Duration.of("15 s"), block=BLOCK)),))
+
+
+EXPERIMENT = Study(
+    topology="judge-bottleneck",
+    links={"bottleneck": {"forward": {"changes": [{"at": "6 s", "down": "1 s"}]}}},
+    workload=flows("cubic"),
+    probes=(TcpInfo(node="receiver", interval=Duration.of("200 ms")),),
+    metrics={"utilisation": metric.utilisation("bottleneck", 7, 13)},
+    arms=tuple(Arm(control, workload=flows(control)) for control in ("reno", "cubic", "bbr")),
+    samples=3,
+    drawn=Drawn(),
+)

@@ -1,0 +1,136 @@
+"""The pack's cases: their scales, and the flows under judgement."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from lab.ext.cc import cases, flows
+from lab.ext.cc.cases import JudgeCase
+from lab.guest.workload import Flows
+from lab.report.wording import figure
+from lab.spec import shipped
+from lab.spec.errors import SpecError
+from lab.units import Value
+
+CASES = cases.load().cases
+
+
+@pytest.fixture
+def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The current directory's own copy of the pack."""
+    folder = tmp_path / "packs" / cases.PACK
+    shutil.copytree(shipped.packs()[cases.PACK], folder)
+    monkeypatch.chdir(tmp_path)
+    return folder
+
+
+def test_twenty_cases_are_quick() -> None:
+    assert len([case for case in CASES if case.is_quick]) == 20
+    assert {case.criterion for case in CASES if case.is_quick} == {case.criterion for case in CASES}
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_a_cases_scale_fits_its_figure(case: JudgeCase) -> None:
+    study = case.study.cases()
+    metric = next(each.metric for each in study if each.figure == case.figure)
+    assert getattr(metric, "unit", "") in ("", case.scale.all.unit), "an experiment's own metric has no declared unit"
+    buffer = flows.buffer_time(flows.bottleneck(case.study))
+    none = case.scale.none or buffer
+    assert none is not None
+    assert case.scale.points(none, buffer) == 0
+    assert case.scale.points(case.scale.all, buffer) == 100
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_the_packs_own_arms_are_what_the_judge_would_run(case: JudgeCase) -> None:
+    for arm in case.study.experiment.arms:
+        (ours,) = flows.study_of(case.study, arm.name, 5).cases()[:1]
+        theirs = next(each for each in case.study.cases() if each.arm == arm.name)
+        assert (ours.workload, ours.network, ours.arm) == (theirs.workload, theirs.network, theirs.arm)
+
+
+def test_only_the_flows_under_judgement_change() -> None:
+    case = next(case for case in CASES if case.name == "rfc9743/beside-cubic")
+    (found, *_) = flows.study_of(case.study, "vegas", 1).cases()
+    assert isinstance(found.workload, Flows)
+    assert {flow.name: flow.workload.writer().congestion for flow in found.workload.flows} == {
+        "judged": "vegas",
+        "cubic": "cubic",
+    }
+
+
+def test_a_mixture_has_an_arm_for_each_rival() -> None:
+    found = flows.mixture_of(cases.load().mixture, "vegas", ("reno", "bbr"), 1).cases()
+    arms = {case.arm: case.workload for case in found}
+    assert list(arms) == ["vegas-against-reno", "vegas-against-bbr"]
+    controls = [[flow.workload.writer().congestion for flow in each.parts()] for each in arms.values()]
+    assert controls == [["vegas", "reno"], ["vegas", "bbr"]]
+
+
+def test_changed_paths_change_one_setting_of_the_bottleneck() -> None:
+    study = flows.study_of(CASES[0].study, "mine", 5, paths=True)
+    links = {case.arm: flows.forward(case.network) for case in study.cases()}
+    plain = links.pop("mine")
+    assert plain.rate is not None
+    assert plain.queue is not None
+    assert [arm.removeprefix("mine-") for arm in links] == [path.replace(" ", "-") for path in flows.PATHS]
+    for arm, link in links.items():
+        assert link.rate is not None
+        assert link.queue is not None
+        factor = 0.5 if "half" in arm else 2
+        ratios = {
+            "rate": link.rate.bps / plain.rate.bps,
+            "delay": link.delay.ns / plain.delay.ns,
+            "buffer": dict(link.queue.parameters)["limit"] / dict(plain.queue.parameters)["limit"],  # type: ignore[operator]
+        }
+        assert ratios == {name: factor if name in arm else 1 for name in ratios}
+        assert study.experiment.arms[1].samples == 1
+
+
+def test_a_queue_without_a_limit_in_packets_keeps_its_buffer() -> None:
+    codel = next(case for case in CASES if case.name == "rfc9743/codel")
+    arms = [arm.name for arm in flows.study_of(codel.study, "mine", 5, paths=True).experiment.arms]
+    assert arms[1:] == ["mine-half-the-rate", "mine-twice-the-rate", "mine-half-the-delay", "mine-twice-the-delay"]
+    assert flows.buffer_time(flows.bottleneck(codel.study)) is None
+
+
+def test_a_full_buffer_takes_its_frames_time() -> None:
+    bloated = next(case for case in CASES if case.name == "rfc9743/bufferbloat")
+    assert flows.buffer_time(flows.bottleneck(bloated.study)) == Value(200 * 1538 * 8 / 12e6, "s")
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "says"),
+    [
+        ("rfc9743/one-flow:", "rfc9743/full-lnk:", r"rfc9743/full-lnk: unknown study; did you mean"),
+        ("  figure: utilisation", "  figure: utilization", r"unknown figure 'utilization'; did you mean 'utilisation'"),
+        ("  quick: true", "  quik: true", r"quik: unknown key; did you mean 'quick'"),
+        ("  blind:", "  blnd:", r"missing: blind"),
+        ("  all: 0.941", "  all: 0.941 apples", r"all: '0.941 apples' is not"),
+    ],
+)
+def test_a_mistake_in_the_scores_has_a_line(copy: Path, was: str, now: str, says: str) -> None:
+    file = copy / cases.SCORES
+    file.write_text(file.read_text().replace(was, now, 1))
+    with pytest.raises(SpecError, match=says) as refused:
+        cases.load()
+    assert str(refused.value).startswith(f"packs/{cases.PACK}/{cases.SCORES}:")
+
+
+def test_a_case_may_lack_references(copy: Path) -> None:
+    (copy / cases.REFERENCES).unlink(missing_ok=True)
+    assert all(not case.references for case in cases.load().cases)
+
+
+def test_the_guide_lists_every_case_with_its_scale() -> None:
+    guide = (Path(__file__).parents[3] / "docs" / "congestion.md").read_text()
+    for case in CASES:
+        none = "full buffer" if case.scale.none is None else figure(case.scale.none)
+        name = f"`{case.name.partition('/')[2]}`"
+        rows = [line for line in guide.splitlines() if line.startswith((f"| {name} |", f"| **{name}** |"))]
+        (row,) = (each for each in rows if case.study.claim in each)
+        assert row.startswith("| **") == case.is_quick
+        assert row.endswith(f"| {case.figure}: {none} to {figure(case.scale.all)} |")
