@@ -49,10 +49,11 @@ TUTORIALS = (
 )
 
 # Pages whose Python declares something, which is read with an experiment's words at hand; pages whose Python runs on
-# records; pages whose Python runs on any store.
+# records; pages whose Python runs on any store; pages whose Python needs kernels of its own.
 DECLARATIONS = ("docs/experiments.md", "docs/traffic.md", "docs/own-metrics.md", "docs/hands-on.md")
 ON_RECORDS = ("docs/notebooks.md",)
 ON_ANY_STORE = ("docs/export.md",)
+ON_KERNELS = ("docs/congestion.md",)  # it links kernels, which takes minutes: it is only compiled
 
 ALL_CLAIMS = "it runs all claims of the project, or of an article, for minutes; tests do it with one claim or two"
 ATLAS = "it runs claims and scripts on several kernels; tests/ext/atlas/test_atlas.py makes a small one"

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import lab
 from lab.report.frame import COLUMNS
 from lab.spec import find
 from tests.docs.blocks import ROOT, Block, blocks, tutorial
-from tests.docs.register import DECLARATIONS, ON_ANY_STORE, ON_RECORDS, TUTORIALS
+from tests.docs.register import DECLARATIONS, ON_ANY_STORE, ON_KERNELS, ON_RECORDS, TUTORIALS
 
 WORDS = """
 import pathlib
@@ -35,7 +37,7 @@ def run(block: Block, names: dict[str, Any]) -> dict[str, Any]:
 def test_every_block_is_run() -> None:
     tutored = {(block.page, block.text) for block in TUTORED}
     pages = {block.page for block in blocks() if block.language == "python" and (block.page, block.text) not in tutored}
-    assert pages == {ROOT / page for page in (*DECLARATIONS, *ON_ANY_STORE, *ON_RECORDS)}, (
+    assert pages == {ROOT / page for page in (*DECLARATIONS, *ON_ANY_STORE, *ON_KERNELS, *ON_RECORDS)}, (
         "add these to tests/docs/register.py"
     )
 
@@ -64,6 +66,13 @@ def test_a_frame_is_read_as_the_page_shows(page: str, tmp_path: Path, monkeypatc
     for block in of(page):
         run(block, names)
     assert names["frame"].columns == [*COLUMNS]
+
+
+@pytest.mark.parametrize("block", [block for page in ON_KERNELS for block in of(page)])
+def test_python_that_needs_kernels_names_what_there_is(block: Block) -> None:
+    compile(block.text, str(block.page.relative_to(ROOT)), "exec")
+    for name in re.findall(r"\blab\.(\w+)\(", block.text):
+        assert callable(getattr(lab, name))
 
 
 @pytest.mark.guest

@@ -8,6 +8,7 @@ EXTENSION = Extension(
     examples={
         "cc": (
             "lab cc cubic --quick",
+            "lab cc tcp_cubic.c --quick",
             "lab cc bbr --against cubic,reno -o bbr.html",
             "lab cc cubic --tree ~/linux --quick --json",
         )

@@ -15,22 +15,25 @@ if TYPE_CHECKING:
 
 @spread(SuiteOptions)
 def cc(
-    control: str,
+    control: str | Path,
     *,
     tree: Path | str | None = None,
     quick: bool = False,
     case: str | None = None,
     against: str | None = None,
+    trust: bool = False,
     options: SuiteOptions,
 ) -> Card:
     """Judge a congestion control on the cases of the pack congestion-judge, and return its card.
 
-    `control` is a name in the kernel, such as "cubic". With `tree`, the kernel is built from this source tree. `quick`
-    runs the quick cases with one seed; without it, all cases run with three seeds, and some also on changed paths.
-    `case` names cases, separated with commas, if not all should run. `against` names rivals, separated with commas,
-    which share a bottleneck with the congestion control. A trial whose record is already in the store does not run
-    again. Raises InputError for an unknown case or a congestion control that the kernel does not have, SpecError for
-    mistakes in the pack's files, MachineError, and the errors of a kernel build.
+    `control` is a name in the kernel, such as "cubic", or a C file, which is built into the kernel in seconds. A file
+    with the name of one of the kernel's files takes its place. With `tree`, the kernel is built from this source
+    tree. `quick` runs the quick cases with one seed; without it, all cases run with three seeds, and some also on
+    changed paths. With `trust`, the file is compiled even if this machine cannot confine the compiler. `case` names
+    cases, separated with commas, if not all should run. `against` names rivals, separated with commas, which share
+    a bottleneck with the congestion control. A trial whose record is already in the store does not run again.
+    Raises InputError for an unknown case or a congestion control that the kernel does not have, SpecError for
+    mistakes in the C file or the pack's files, MachineError, and the errors of a kernel build.
     """
     from dataclasses import replace
 
@@ -38,23 +41,28 @@ def cc(
 
     pack = cases.load()
     wanted = judging.chosen(pack, case, quick)
-    kernel = _kernel(options.kernel, tree)
-    known = kernels.controls(kernel)
-    judging.need(control, known)
+    file = Path(control) if Path(control).suffix == ".c" else None
+    name = kernels.control_in(file) if file else str(control)
+    kernel = _kernel(options.kernel, tree, file, trust)
+    known = tuple(dict.fromkeys([*kernels.controls(kernel), *([name] if file else [])]))
+    judging.need(name, known)
     rivals = judging.rivals(against, known)
     run = RunOptions(**options.given())
     settings = replace(replace(run, kernel=kernel.id).settings(), kernel=kernel)
-    return judging.judged(pack, wanted, control, settings, run, quick, rivals)
+    return judging.judged(pack, wanted, name, settings, run, quick, rivals)
 
 
-def _kernel(name: str | None, tree: Path | str | None) -> UmlKernel:
-    """Return the kernel of this name, or the kernel of a source tree in its present state."""
+def _kernel(name: str | None, tree: Path | str | None, file: Path | None, trust: bool) -> UmlKernel:
+    """Return the kernel of this name, also with a C file built in, or the kernel of a source tree."""
     from lab.base.building import shown
     from lab.machine.kernel import build, find
 
-    if tree is None:
+    if tree is not None and (name is not None or file is not None):
+        other = "--kernel" if name is not None else f"{file}"
+        raise InputError(f"{other} and --tree contradict each other; give one of them")
+    if tree is None and file is None:
         return find(name)
-    if name is not None:
-        raise InputError("--kernel and --tree contradict each other; give one of them")
     with shown() as progress:
-        return build(tree=Path(tree), progress=progress)
+        if file is not None:
+            return build(name, files=[file], progress=progress, trust=trust)
+        return build(tree=Path(str(tree)), progress=progress)

@@ -9,7 +9,7 @@ import typer
 
 from lab.app.options import SuiteOptions
 from lab.cli import output
-from lab.cli.options import with_options
+from lab.cli.options import Trust, with_options
 from lab.cli.output import Json
 
 app = typer.Typer()
@@ -20,7 +20,9 @@ app = typer.Typer()
 def cc(
     control: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="A congestion control that the kernel has, such as cubic."),
+        typer.Argument(
+            metavar="NAME | FILE.c", help="A congestion control that the kernel has, or a C file to build into it."
+        ),
     ],
     *,
     tree: Annotated[
@@ -39,17 +41,19 @@ def cc(
         typer.Option("-o", "--output", help="Also write the card as a page to this file.", metavar="FILE.html"),
     ] = None,
     options: SuiteOptions,
+    trust: Trust = False,
     as_json: Json = False,
 ) -> None:
     """Judge a congestion control with the questions of RFC 9743, in virtual time.
 
     Each case is a study of the pack congestion-judge. Its figure earns 0 to 100 points, on a scale that the pack
-    declares. Without --quick, all cases run with three seeds, and some also on changed paths. A trial whose record is
-    already in the store does not run again.
+    declares. A C file replaces the kernel's file of the same name, or adds a congestion control. Without --quick,
+    all cases run with three seeds, and some also on changed paths. A trial whose record is already in the store does
+    not run again.
     """
     from lab.ext.cc import api, display
 
-    found = api.cc(control, tree=tree, quick=quick, case=case, against=against, **options.given())
+    found = api.cc(control, tree=tree, quick=quick, case=case, against=against, trust=trust, **options.given())
     if page is not None:
         from lab.ext.cc import page as pages
 

@@ -1,14 +1,17 @@
-"""Which congestion controls a kernel has, and which cases and rivals a user names."""
+"""Which congestion controls a kernel has, and which one a C file registers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab.errors import InputError
 from lab.ext.cc import cases, judging, kernels
 from lab.machine.kernel import UmlKernel
+from lab.spec.errors import SpecError
 
 
 def kernel(folder: Path, config: str) -> UmlKernel:
@@ -42,3 +45,37 @@ def test_cases_are_chosen_by_name() -> None:
     assert judging.chosen(pack, None, False) == list(pack.cases)
     with pytest.raises(InputError, match="--case one-flw: unknown case; did you mean 'rfc9743/one-flow'"):
         judging.chosen(pack, "one-flw", False)
+
+
+@pytest.mark.parametrize(
+    ("name", "source", "control"),
+    [
+        ("tcp_cubic.c", '\t.name\t\t= "cubic",', "cubic"),
+        ("tcp_dctcp.c", '.name = "dctcp_reno", .name = "dctcp"', "dctcp"),
+        ("mine.c", '.name="quick_one"', "quick_one"),
+    ],
+)
+def test_the_name_is_read_from_the_file(tmp_path: Path, name: str, source: str, control: str) -> None:
+    (tmp_path / name).write_text(source)
+    assert kernels.control_in(tmp_path / name) == control
+
+
+def test_files_that_register_nothing_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.c").write_text("int x;")
+    with pytest.raises(SpecError, match=r"a\.c:1: it registers no congestion control"):
+        kernels.control_in(tmp_path / "a.c")
+    with pytest.raises(InputError, match="no such file"):
+        kernels.control_in(tmp_path / "b.c")
+    with pytest.raises(InputError):
+        kernels.control_in(tmp_path)
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_give_a_name_or_a_message(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
+    file = tmp_path_factory.mktemp("any") / "x.c"
+    file.write_bytes(content)
+    try:
+        found = kernels.control_in(file)
+    except SpecError as refused:
+        found = str(refused)
+    assert found
