@@ -117,7 +117,7 @@ def srtt_difference(node: str = "sender") -> Measure:
 def mean_rtt(node: str = "sender") -> Measure:
     """Measure the mean time from a segment to the ACK that acknowledges exactly it, in the capture of `node`.
 
-    Segments count if no segment from them on was sent again before the ACK. At the sender, this is the round trip.
+    A segment counts if neither it nor a later one was sent again before the ACK. At the sender, this is the round trip.
     """
 
     def measure(record: Record) -> Value:

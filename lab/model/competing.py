@@ -29,7 +29,7 @@ _SHALLOWEST, _DEEPEST = 1.0, 16.0  # bandwidth-delay products of queue
     accuracy=0.2,
 )
 def share_beside_bbr(scenario: Scenario) -> Value:
-    """BBR flows beside loss-based flows take what their bound of two bandwidth-delay products lets into the queue.
+    """BBR flows get the part of the queue that their bound of two bandwidth-delay products allows.
 
     During ProbeRTT, N BBR flows measure a round trip with the loss-based flows' part p of the queue q, and four
     segments each. X is the queue in bandwidth-delay products. This is for a queue that stays full, so it is the most
@@ -98,7 +98,7 @@ def share_of_fair_queue(scenario: Scenario) -> Value:
     accuracy=0.2,
 )
 def share_by_chance(scenario: Scenario) -> Value:
-    """Flows that lose equal shares of their segments have windows from the response functions: the first flow's share.
+    """The first flow's share follows from the response functions, because all flows lose the same share of segments.
 
     The law is for Reno and CUBIC at an AQM with one queue (CoDel, PIE, RED), with windows of at least eight segments.
     """
@@ -129,7 +129,7 @@ def dropped_by_aqm(scenario: Scenario) -> Value:
     accuracy=0.2,
 )
 def red_wait(scenario: Scenario) -> Value:
-    """RED's average queue settles where its losses leave the windows of Reno flows just filling the link.
+    """RED's average queue settles at the length at which its losses let the windows of Reno flows just fill the link.
 
     The law is for Reno, and for an average queue between RED's two thresholds that does not run empty after a cut. The
     queue must be above the first threshold by an eighth of a window, because a cut moves it by half of a window.
@@ -190,7 +190,7 @@ def _at_aqm(scenario: Scenario) -> tuple[list[Rival], float, float]:
 
 
 def _used(flow: Scenario, turn: float, target: float, interval: float) -> float:
-    """Return the part of its turn, in segments per second, that a flow uses that is alone in its queue.
+    """Return the part of its turn that a flow uses if it is alone in its queue. `turn` is in segments per second.
 
     The window rises from a cut to the next, a round trip at a time.
     """

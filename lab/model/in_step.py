@@ -1,7 +1,8 @@
 """Compute what competing flows of Reno and CUBIC do at a full FIFO: with losses in step, and with losses by chance.
 
-Real losses are between these two: Baccelli and Hong (2002) measure the share of flows that lose at one overflow. That
-share follows from the phases of the flows' frames, and no path tells it. So the laws here predict an interval.
+Real losses are between these two. Baccelli and Hong (2002) measure the share of flows that lose at one overflow. This
+share depends on the phases of the flows' frames, which do not follow from the path. So the laws here predict an
+interval.
 """
 
 from __future__ import annotations
@@ -57,10 +58,10 @@ class InStep(NamedTuple):
 def share_at_full_queue(scenario: Scenario) -> Value:
     """The first flow's share is between the share with losses in step, and the share with equal chances of loss.
 
-    In step, a window grows from one loss to the next for a time T, which is equal for all flows: Reno's by a segment in
-    each round trip, CUBIC's with the cube of T, but no slower than Reno's. With equal chances, windows follow from the
-    response functions. The figure is the mean of both shares. The law is for Reno and CUBIC at a FIFO, with windows of
-    at least four segments.
+    With losses in step, all windows grow for the same time T from one loss to the next. Reno's window grows by a
+    segment in each round trip. CUBIC's grows with the cube of T, but no slower than Reno's. With equal chances, windows
+    follow from the response functions. The figure is the mean of both shares. The law is for Reno and CUBIC at a FIFO,
+    with windows of at least four segments.
     """
     rivals, rate, wait = _at_fifo(scenario)
     step = in_step(rivals, rate, wait)
@@ -79,8 +80,8 @@ def share_at_full_queue(scenario: Scenario) -> Value:
 def wait_at_full_queue(scenario: Scenario) -> Value:
     """The mean wait is the full queue's, less what the flows' sawteeth leave empty on average.
 
-    The windows of n flows that lose in step are one large sawtooth. The sum of n independent sawteeth is lower than the
-    path and the queue by a part of about 1 / √n of that. The range is that of `share_at_full_queue`.
+    The windows of n flows that lose in step are one large sawtooth. The sum of n independent sawteeth leaves about
+    1 / √n as much of the path and the queue empty. The range is that of `share_at_full_queue`.
     """
     rivals, rate, wait = _at_fifo(scenario)
     lowest = in_step(rivals, rate, wait).wait
@@ -101,10 +102,11 @@ def convergence_at_full_queue(index: float, window: float) -> Prediction:
         accuracy=0.2,
     )
     def convergence(scenario: Scenario) -> Value:
-        """Each loss in step multiplies the difference of shares by β, from nothing for the last flow until the index.
+        """Each loss in step multiplies the difference of shares by β, until the shares have the index.
 
-        The time is an upper bound, because the last flow's slow start brings it more than nothing. The law is for flows
-        of one congestion control with equal round trips, under the conditions of `share_at_full_queue`.
+        At first, the last flow has no share. The time is an upper bound, because slow start brings this flow a share
+        earlier. The law is for flows of one congestion control with equal round trips, under the conditions of
+        `share_at_full_queue`.
         """
         rivals, rate, wait = _at_fifo(scenario)
         if len(set(rivals)) > 1:
@@ -118,7 +120,10 @@ def convergence_at_full_queue(index: float, window: float) -> Prediction:
 
 
 def in_step(rivals: Sequence[Rival], rate: float, wait: float) -> InStep:
-    """Return what flows do that all lose when a queue of `wait` seconds is full. `rate` is in segments per second."""
+    """Return the period, wait and windows of flows that all lose when a queue of `wait` seconds is full.
+
+    `rate` is in segments per second.
+    """
     mean = wait / 2
     for _ in range(_TURNS):
         period = _period(rivals, rate, wait, mean)
@@ -203,7 +208,7 @@ def _windows(rival: Rival, period: float, wait: float) -> Windows:
 
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:
-    """Return where a rising function crosses zero. Raises ModelError if it does not between the bounds."""
+    """Return where a rising function crosses zero. Raises ModelError if that is not between the bounds."""
     if rising(low) > 0 or rising(high) < 0:
         raise ModelError("no window of these flows fits the path: the law is for paths that they fill")
     for _ in range(100):

@@ -1,4 +1,4 @@
-"""Judge a congestion control with the questions of RFC 9743, asked of the real stack: `lab cc`."""
+"""Judge a congestion control with the questions of RFC 9743, on the real stack: `lab cc`."""
 
 from lab.app.extension import Extension
 

@@ -26,12 +26,12 @@ def cc(
 ) -> Card:
     """Judge a congestion control on the cases of the pack congestion-judge, and return its card.
 
-    `control` is a name in the kernel, such as "cubic", or a C file, which is built into the kernel in seconds. A file
-    with the name of one of the kernel's files takes its place. With `tree`, the kernel is built from this source
-    tree. `quick` runs the quick cases with one seed; without it, all cases run with three seeds, and some also on
-    changed paths. With `trust`, the file is compiled even if this machine cannot confine the compiler. `case` names
-    cases, separated with commas, if not all should run. `against` names rivals, separated with commas, which share
-    a bottleneck with the congestion control. A trial whose record is already in the store does not run again.
+    `control` is a name in the kernel, such as "cubic", or a C file, which the lab builds into the kernel in seconds. A
+    file with the name of one of the kernel's files replaces that file. With `tree`, the lab builds the kernel from this
+    source tree. `quick` runs the quick cases with one seed; without it, all cases run with three seeds, and some also
+    on changed paths. With `trust`, the lab compiles the file even if this machine cannot confine the compiler. `case`
+    names the cases to run, separated with commas; default: all. `against` names rivals, separated with commas, which
+    share a bottleneck with the congestion control. A trial whose record is already in the store does not run again.
     Raises InputError for an unknown case or a congestion control that the kernel does not have, SpecError for
     mistakes in the C file or the pack's files, MachineError, and the errors of a kernel build.
     """
@@ -53,7 +53,7 @@ def cc(
 
 
 def _kernel(name: str | None, tree: Path | str | None, file: Path | None, trust: bool) -> UmlKernel:
-    """Return the kernel of this name, also with a C file built in, or the kernel of a source tree."""
+    """Return the kernel of this name, with the C file built in if there is one, or the kernel of a source tree."""
     from lab.base.building import shown
     from lab.machine.kernel import build, find
 

@@ -45,7 +45,7 @@ def _goodputs(shares: Shares) -> list[Line]:
 
 
 def _queue(record: Record) -> list[tuple[float, float]]:
-    """Return (seconds, packets) of the bottleneck's queue: of equal stretches of time, the longest queue in each."""
+    """Return (seconds, packets) of the bottleneck's queue: the longest queue in each of equal stretches of time."""
     name = outputs.queue("bottleneck", "forward")
     if name not in record.outputs:
         return []

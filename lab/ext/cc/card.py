@@ -45,7 +45,7 @@ class CaseScore:
 
     @property
     def below(self) -> float:
-        """The points that the case is below all references that it is compared with; 0 if it is not below."""
+        """How many points the case is below all references that it is compared with; 0 if it is not below."""
         if self.score is None or not self.compared:
             return 0.0
         return max(0.0, min(self.compared.values()) - self.score.points)
@@ -116,13 +116,13 @@ class Card:
 
     @property
     def scores(self) -> Mapping[str, Score]:
-        """The scores, by what counts the same in them."""
+        """The scores, by their weighting: every case, or every criterion, counts the same."""
         points = _by_criterion(self.scored)
         return {"case": by_case(points), "criterion": by_criterion(points)} if points else {}
 
     @property
     def reference_scores(self) -> Mapping[str, float]:
-        """The scores of the references in which every case counts the same, if every case has their figures."""
+        """The references' scores in which every case counts the same, without references that miss a case's figure."""
         names = dict.fromkeys(name for each in self.scored for name in each.references)
         found = {name: [each.references.get(name) for each in self.scored] for name in names}
         return {

@@ -1,4 +1,4 @@
-"""Read the cases of the judge's pack: what each case asks, its scale, and the reference figures."""
+"""Read the cases of the judge's pack: each case's question, its scale, and the reference figures."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def cc(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option(help="Also share a bottleneck with each of these rivals.", metavar="NAME[,NAME...]"),
+        typer.Option(help="Also run it beside each of these rivals at one bottleneck.", metavar="NAME[,NAME...]"),
     ] = None,
     page: Annotated[
         Path | None,

@@ -40,7 +40,7 @@ def judged(
     done = running.run(studies, settings, options, tells=False)
     for error in done.errors:
         if error.exit_code == MachineError.exit_code or isinstance(error, GuestTimeout):
-            raise error  # the machine failed, and not the congestion control
+            raise error  # the machine failed, not the congestion control
     found = {claim.declared.id: claim for claim in done.judged}
     return Card(
         control=control,
@@ -54,7 +54,7 @@ def judged(
 
 
 def _scored(case: JudgeCase, control: str, claim: JudgedClaim, first: int, seeds: int) -> CaseScore:
-    """Return a case's points. References have the same seeds if the first seed is 1, and else all of theirs."""
+    """Return a case's points. References have the same seeds if the first seed is 1, and otherwise all their seeds."""
     results = _results(claim, control)
     result, buffer = results[case.figure], _buffer(claim, control)
     missing = result.verdict

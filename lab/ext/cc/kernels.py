@@ -25,7 +25,7 @@ def controls(kernel: UmlKernel) -> tuple[str, ...]:
 def control_in(file: Path) -> str:
     """Return the name of the congestion control in a C file.
 
-    If the file names several, the answer is the one in the file's name, else the first. Raises InputError if the file
+    If the file names several, return the one in the file's name, otherwise the first. Raises InputError if the file
     is unreadable, and SpecError if it names none.
     """
     try:

@@ -50,7 +50,7 @@ def render(card: Card) -> str:
     sheet = base64.b64encode((page.style() + _STYLE).encode()).decode()
     name = escape(f"{card.control}, judged")
     return page.document(
-        f"{card.control}, judged by the questions of RFC 9743", f"<span>{name}</span>",
+        f"{card.control}, judged with the questions of RFC 9743", f"<span>{name}</span>",
         "\n".join(_body(card)), f"data:text/css;base64,{sheet}",
     )  # fmt: skip
 
@@ -163,7 +163,7 @@ def _behind(each: CaseScore, is_open: bool) -> str:
     case, scale = each.case, each.case.scale
     none = "a full buffer" if scale.none is None else figure(scale.none)
     facts = [
-        ("Asks", html.prose(case.study.claim)),
+        ("Question", html.prose(case.study.claim)),
         ("Source", html.cited(case.study.source)),
         ("Points", html.prose(f"0 for {none}, {MOST:.0f} for {figure(scale.all)}: {scale.because}")),
         ("Figure", html.prose(f"{case.figure} {figure(each.figure)} {interval(each.figure)}")),

@@ -28,8 +28,9 @@ def rebuild(capture: Path | str, folder: Path | str, *, flow: int | None = None)
     """Write a topology and experiments that run a transfer of a capture again, and return the files' relative paths.
 
     The transfer is the connection `flow`; default: the one with the most payload. `lab run FOLDER` shows how near the
-    rebuilt transfer comes to the original, and what undoing each limit is worth. Raises InputError, with the reason, if
-    the transfer cannot be rebuilt, or if one of the files exists already, and MachineError if a file cannot be written.
+    rebuilt transfer comes to the original, and what you gain if you undo each limit. Raises InputError, with the
+    reason, if the transfer cannot be rebuilt, or if one of the files exists already, and MachineError if a file cannot
+    be written.
     """
     from lab.ext.explain import files
     from lab.ext.explain.explaining import look_closely

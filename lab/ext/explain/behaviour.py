@@ -74,7 +74,7 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
         return Behaviour(
             "Bulk",
             fields,
-            f"the program writes {block:,} B every {effort} or so",
+            f"the program writes {block:,} B about every {effort}",
             ("whether the program's writes all have the same size: the rebuilt ones do",),
         )
     idle = f"{100 * shares.get(Limit.IDLE, 0.0):.0f} %"
@@ -102,8 +102,8 @@ def _pauses(seen: Closely, path: SeenPath, sent: int) -> tuple[int, Duration] | 
 def _reads(time: Ints, edge: Ints, rtt: int) -> tuple[int, float]:
     """Return how many bytes are read at a time, and the rate in bit/s, from the moves of the window's right edge.
 
-    Pauses shorter than a round trip do not show, nor do those of an irregular reader. Then, a read is as long as the
-    edge moves from ACK to ACK.
+    Without pauses, or with those of an irregular reader or shorter than a round trip, single reads do not show. Then, a
+    read counts as the bytes by which the edge moves from ACK to ACK.
     """
     moved = np.flatnonzero(np.diff(edge) > 0) + 1
     pauses = np.diff(time[moved])
@@ -152,7 +152,7 @@ def _reader(seen: Closely, path: SeenPath, common: Mapping[str, str | int]) -> B
 
 @dataclass(frozen=True)
 class _Messages:
-    """Holds messages in order of time: each is data in one direction without data of the other between."""
+    """Holds messages in order of time. A message is data in one direction, not interrupted by data of the other."""
 
     forward: Ints
     start: Ints
@@ -187,7 +187,7 @@ def _answering(seen: Closely) -> Ints:
 
 
 def _exchange(seen: Closely, path: SeenPath, nagle: bool) -> Behaviour:
-    """Return an exchange of messages. The end that spoke first asks."""
+    """Return an exchange of messages. The end that sent the first message sends the requests."""
     every = _messages(seen)
     asks = every.forward == every.forward[0]
     requests, answers = np.flatnonzero(asks), np.flatnonzero(~asks)
@@ -228,6 +228,7 @@ def _exchange(seen: Closely, path: SeenPath, nagle: bool) -> Behaviour:
     return Behaviour(
         "RequestResponse",
         fields,
-        f"{count} requests of {fields['request']}, each answered with {fields['response']} after {fields['think']}",
+        f"one end sends {count} requests of {fields['request']}, and the other answers each with "
+        f"{fields['response']} after {fields['think']}",
         ("whether requests and answers vary on purpose: the rebuilt ones all have their mean size and time",),
     )

@@ -35,15 +35,15 @@ def explain(
     rebuild: Annotated[
         Path | None,
         typer.Option(
-            help="Write a topology and experiments that run the transfer again, for `lab run DIR`: the connection of "
-            "--flow; default: the one with the most payload.",
+            help="Write a topology and experiments into DIR, so that `lab run DIR` runs the transfer of --flow again. "
+            "Default: the connection with the most payload.",
             metavar="DIR",
         ),
     ] = None,
     gains: Annotated[
         Path | None,
         typer.Option(
-            help="Add what undoing each limit is worth, from the trials that `lab run DIR` left in the store.",
+            help="Also show what you gain if you undo each limit, from the records of `lab run DIR` in the store.",
             metavar="DIR",
         ),
     ] = None,

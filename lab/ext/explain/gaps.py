@@ -58,7 +58,7 @@ def pieces(found: SegmentsAndAcks, view: SenderView, mss: int, rtt: int) -> Piec
 
 @dataclass(frozen=True)
 class _Gaps:
-    """Looks at the gaps between two segments, in the order in which they left. One row per gap."""
+    """Computes facts about the gaps between segments, in the order in which they left. Each gap has one row."""
 
     found: SegmentsAndAcks
     view: SenderView
@@ -225,7 +225,7 @@ def _released_by_the_program(gaps: _Gaps, why: Ints) -> None:
 
 
 def _cut(gaps: _Gaps, why: Ints) -> Pieces:
-    """Return the pieces: a gap has up to two, the time with a full receive window, or a turn, and what follows.
+    """Return the pieces. A gap has up to two: the time with a full receive window, or a turn, and the rest.
 
     After a turn, the program needs time of its own from the message to the next segment.
     """
@@ -314,8 +314,8 @@ def _freed(found: SegmentsAndAcks, view: SenderView, need: Ints, start: Ints, en
 def _fills(found: SegmentsAndAcks, two: Ints, ack1: Ints, mss: int) -> Bools:
     """Return whether a small segment fills the window, so that a full one would have left with more room.
 
-    A sender waits with it for more room, at most until its persist timer runs out (RFC 9293 3.8.6.2.1), unless it is
-    half of the largest window.
+    A sender holds such a segment back until there is more room, at most until its persist timer runs out (RFC 9293
+    3.8.6.2.1). It does not hold back half of the largest window.
     """
     if not len(found.edge):
         return np.zeros(len(two), bool)

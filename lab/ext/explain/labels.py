@@ -128,7 +128,7 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
 
 
 def _certain(rounds: Rounds, sight: Sight) -> list[Limit]:
-    """Return the limits that a capture shows whatever else it lacks: a closed window, a pause, late retransmissions."""
+    """Return the limits that even an incomplete capture shows: a closed window, a pause, late retransmissions."""
     found = [Limit.UNKNOWN] * len(rounds)
     for why in (Why.CLOSED, Why.IDLE) if sight.data and sight.acks else (Why.TIMER,):
         for row in np.flatnonzero(rounds.time[:, why] > MOSTLY * rounds.length).tolist():

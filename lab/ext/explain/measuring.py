@@ -1,4 +1,4 @@
-"""Measure what a capture shows of the path and of both ends, as far as a network of the lab can have it."""
+"""Measure what a capture shows of the path and of both ends, as properties of a network of the lab."""
 
 from __future__ import annotations
 
@@ -230,11 +230,12 @@ def _selected(found: SegmentsAndAcks) -> tuple[Ints, Ints]:
 
 
 def _losses(seen: Closely, ends: Ints, waits: Ints, least: float) -> tuple[int, int | None]:
-    """Return the number of losses elsewhere, and the wait in a queue that overflowed, or None. Neighbours are one loss.
+    """Return the number of losses elsewhere, and the wait in a queue that overflowed, or None.
 
-    A segment that was sent again counts, less those that arrived twice (D-SACK, RFC 2883). The segment before the lost
-    one shows how long the queue was. By chance, a fifth of the losses would be behind one of the longest fifth of the
-    queues. If so many more are that chance is ruled out, the queue overflowed.
+    Adjacent lost segments count as one loss. A segment that was sent again counts, less those that arrived twice
+    (D-SACK, RFC 2883). The segment before the lost one shows how long the queue was. By chance, a fifth of the losses
+    would be behind one of the longest fifth of the queues. If chance does not explain how many are, the queue
+    overflowed.
     """
     found = seen.found
     spurious = int(((found.sack_right != NEVER) & (found.sack_right <= found.ack)).sum())
@@ -255,7 +256,7 @@ def _losses(seen: Closely, ends: Ints, waits: Ints, least: float) -> tuple[int, 
 
 
 def _by_chance(behind: int, lost: int) -> float:
-    """Return how likely at least `behind` of so many losses are behind one of the longest queues by chance."""
+    """Return the probability that at least `behind` of `lost` losses are behind one of the longest queues by chance."""
     return sum(comb(lost, k) * _LONGEST**k * (1 - _LONGEST) ** (lost - k) for k in range(behind, lost + 1))
 
 
@@ -287,7 +288,7 @@ def _segments(seen: Closely) -> Ints:
 def _congestion(seen: Closely) -> str | None:
     """Return the congestion control that the reactions to losses show, or None.
 
-    A sender without pacing sends on ACKs. BBR sends at times of its own, and does not react to single losses.
+    A sender without pacing sends when ACKs arrive. BBR sends at times of its own, and does not react to single losses.
     """
     facts, found, view = seen.explanation.facts, seen.found, seen.view
     assert facts is not None
@@ -309,7 +310,7 @@ def _congestion(seen: Closely) -> str | None:
 
 
 def _kept(found: SegmentsAndAcks, rtt: int) -> list[float]:
-    """Return what share of the flight was left after each loss: when all data sent before it was acknowledged."""
+    """Return the share of the flight that was left after each loss, once all data sent before it was acknowledged."""
     if not len(found.ack) or not len(found.time):
         return []
     again = found.time[found.again]

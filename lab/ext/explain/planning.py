@@ -124,7 +124,7 @@ def _refusal(seen: Closely) -> str:
     if _goodput(seen) <= 0:
         return "no data was acknowledged"
     if shares.get(Limit.UNKNOWN, 0) > _BLIND:
-        return f"for {100 * shares[Limit.UNKNOWN]:.0f} % of the time no limit can be told: {facts.missing}"
+        return f"for {100 * shares[Limit.UNKNOWN]:.0f} % of the time, the limit is unknown: {facts.missing}"
     if shares.get(Limit.REORDERING, 0) > _DISORDER:
         return "segments arrived out of order, and the capture does not show where; try `reorder` or `jitter` of a link"
     if facts.where.name != "sender" and not facts.timestamps and seen.found.again.any():
@@ -158,7 +158,7 @@ def _mean_rtt(seen: Closely) -> Duration | None:
 def _rate(path: SeenPath, shares: Mapping[Limit, float], least: float) -> FoundSetting | None:
     """Return the path's rate. A greedy program needs one: then, an unknown rate is far above `least`, in bit/s."""
     if path.rate is None:
-        return FoundSetting(_rounded(_AMPLE * least), "unknown; this limits nothing") if least else None
+        return FoundSetting(_rounded(_AMPLE * least), "unknown; this rate limits nothing") if least else None
     how = "used in full" if shares.get(Limit.RATE, 0) > _NAMED else "at which bursts passed the bottleneck"
     return FoundSetting(_rounded(path.rate), f"of whole frames: the rate {how}")
 
@@ -318,22 +318,22 @@ def _only_ip(path: SeenPath) -> dict[str, Any]:
 
 
 def _unknown(seen: Closely, path: SeenPath) -> Iterator[str]:
-    """Yield what the capture does not show, and what the rebuilt transfer has instead."""
+    """Yield each fact that the capture does not show, and what the rebuilt transfer has instead."""
     facts = seen.explanation.facts
     assert facts is not None
-    yield "how the round trip divides into both ways: the rebuilt path has half of it in either"
+    yield "how much of the round trip each direction takes: the rebuilt path has half of it in each"
     if path.rate is None:
-        yield "the bottleneck's rate: too few segments passed it together; the rebuilt path has one that limits nothing"
+        yield "the bottleneck's rate, because too few segments passed it together: the rebuilt rate limits nothing"
     if path.congestion is None:
-        yield "the congestion control: too few losses show how it reacts; the rebuilt sender has Linux's default, CUBIC"
+        yield "the congestion control, because too few losses show how it reacts: the rebuilt sender has CUBIC"
     if path.queue is not None and path.limit is None:
-        yield "how long the queue may get: it never overflowed; the rebuilt queue holds a whole receive window"
+        yield "how long the queue may get, because it never overflowed: the rebuilt queue holds a whole receive window"
     if path.queue is None:
-        yield "the length of the queue: none stood; the rebuilt queue holds a whole receive window"
+        yield "the length of the queue, because none stood: the rebuilt queue holds a whole receive window"
     if path.lost:
         yield "which segments a second transfer would lose: the rebuilt path loses the same share, by chance"
     if path.scale is None:
-        yield "the window scale: the handshake is not in the capture; the rebuilt transfer begins with one"
+        yield "the window scale, because the capture has no handshake: the rebuilt transfer begins with one"
     first, rest = divmod(facts.initial_window or 0, path.mss)
     if first and not rest and first != _INITIAL:
         yield f"why the initial window had {first} segments: the rebuilt one has {_INITIAL}"

@@ -88,10 +88,10 @@ class Parts:
             return None
 
     def changes(self, files: Mapping[Path, bytes], scratch: Path, compiler: Userland) -> tuple[Change, ...]:
-        """Return the changes that these C sources make, without those that are already the same in the kernel.
+        """Return the changes that these C sources make. A file that is the same as the kernel's makes none.
 
         A file with a name that the kernel's network code does not have is a new congestion control. `scratch` is an
-        empty folder. Raises InputError for a file that could be one of several.
+        empty folder. Raises InputError for a file whose name fits several of the kernel's files.
         """
         wanted = {self._place(file): (file, content) for file, content in files.items()}
         before = contents(self.file, [*wanted, _MAKEFILE])
@@ -182,7 +182,7 @@ class Parts:
         return nearest[0]
 
     def _objects(self, sources: Sequence[str]) -> Iterator[str]:
-        """Yield the kernel's objects in the order of the link, a new one as the last one of its folder."""
+        """Yield the kernel's objects in the order of the link. A new object is the last one of its folder."""
         added = [f"{each.removesuffix('.c')}.o" for each in sources if each not in self.index.compile]
         last = max(at for at, each in enumerate(self.index.objects) if re.fullmatch(rf"{_HOME}\w+\.o", each))
         yield from (*self.index.objects[: last + 1], *added, *self.index.objects[last + 1 :])
@@ -209,14 +209,14 @@ class Parts:
 
 
 def read(files: Sequence[Path]) -> dict[Path, bytes]:
-    """Return the contents of the user's C sources. Raises InputError for a file that is none, or cannot be read."""
+    """Return the contents of the user's files. Raises InputError for a file that is no C source or is unreadable."""
     return {file: _read(file) for file in map(Path, files)}
 
 
 def keep(tree: Path, to: Path, log: IO[bytes], compiler: Userland) -> None:
     """Pack the parts of the kernel that was built in `tree` into the folder `to`.
 
-    A series that links in a different way leaves no parts. Raises BuildFailed and OSError.
+    There are no parts if the kernel's series links in a different way. Raises BuildFailed and OSError.
     """
     commands = {each: _command(tree, each) for each in _STEPS}
     if not ((tree / _ARCHIVE).is_file() and commands["vmlinux"]):
@@ -287,7 +287,7 @@ def _is_in(folder: str, name: str) -> bool:
 
 
 def _anonymous(about: tarfile.TarInfo) -> tarfile.TarInfo:
-    """Leave out of an archive who built it, and when."""
+    """Remove the owner and the time from an archive's entry, so that the archive is the same on every machine."""
     about.uid = about.gid = 0
     about.uname = about.gname = ""
     about.mtime = 0
@@ -364,7 +364,7 @@ def _difference(place: str, before: bytes | None, after: bytes, scratch: Path, c
 
 
 def _same_end(one: Path, other: Path) -> int:
-    """Return how many of their last names two paths share."""
+    """Return the number of last components that two paths share."""
     pairs = zip(reversed(one.parts), reversed(other.parts), strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
