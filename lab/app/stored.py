@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -100,14 +100,39 @@ def runs(name: str, results: Folder = None) -> tuple[Record, ...]:
     return () if find.is_known(name) else recorded.named(name, store_of(results))
 
 
-def article(name: str, results: Folder = None) -> Article:
+def article(name: str | Sequence[str], results: Folder = None) -> Article:
     """Return an article for its page: `follow(name)` with the title and the author.
 
-    Raises InputError if the article is unknown, and SpecError for mistakes in its files.
+    Instead of a name, a sequence has the files of the article's experiments. Raises InputError if the article is
+    unknown, and SpecError for mistakes in its files.
     """
     from lab.report.article import Article
 
-    return Article.told(follow(name, results=results))
+    return Article.told(follow(*([name] if isinstance(name, str) else name), results=results))
+
+
+def pages(claims: Iterable[Path | str]) -> tuple[list[str], dict[str, dict[str, Path]]]:
+    """Return the articles of these claims, articles, files and packs, for a report.
+
+    The second result has the experiment files that are not in the project, a pack or the lab, by article and claim.
+    Raises InputError for an unknown claim, and SpecError for mistakes in files.
+    """
+    from lab.spec import find
+
+    known = find.experiments()
+    names: dict[str, None] = {}
+    elsewhere: dict[str, dict[str, Path]] = {}
+    for each in map(str, claims):
+        if any(claim.startswith(f"{each}/") for claim in known):
+            names[each] = None
+            continue
+        for loaded in find.find([each]):
+            article, _, claim = loaded.id.partition("/")
+            if known.get(loaded.id) == loaded.path:
+                names[article] = None
+            else:
+                elsewhere.setdefault(article, {})[claim] = loaded.path
+    return [*names], elsewhere
 
 
 def articles(results: Folder = None) -> Overview:

@@ -51,10 +51,10 @@ def bare() -> dict[str, list[str]]:
     return claims
 
 
-def write_default(path: Path, article: str, claims: Sequence[str]) -> None:
+def write_default(path: Path, article: str | Sequence[str], claims: Sequence[str]) -> None:
     """Write a notebook that shows an article and each claim with its figure, as a starting point for the user.
 
-    `article` is the name of an article, or the file of an experiment.
+    Instead of a name, `article` may have the files of the article's experiments.
     """
     import nbformat
 

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from lab.errors import InputError, MachineError
@@ -24,7 +25,10 @@ from lab.report.answer import ANSWERS
 from lab.report.colophon import colophon
 from lab.report.evidence import source_file
 from lab.report.told import Compared
-from lab.spec import find, shipped
+from lab.spec import shipped
+from lab.spec.errors import instead
+
+_NOTHING: Mapping[str, Mapping[str, Path]] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -40,6 +44,7 @@ def build(
     out: Path,
     say: Callable[[str], None],
     wanted: Sequence[str] = (),
+    elsewhere: Mapping[str, Mapping[str, Path]] = _NOTHING,
     further: Iterable[Callable[[Store, Path], str]] = (),
 ) -> Pages:
     """Render the notebooks to `out` from the records in the store `results`, and return the pages.
@@ -47,16 +52,18 @@ def build(
     Each function in `further` writes pages about other records of the store to a folder, and returns the section of the
     index page that links to them, or "" if there are none.
 
-    The function reports progress to `say`. There is a page for each article in `wanted` (default: all articles in the
-    project, and others with records in the store). A claim, a file or a pack in `wanted` stands for its articles. An
-    article in the project without a notebook, or a file outside of it, gets a default notebook, which is also written
-    to the report's notebooks as a starting point. Pages are moved into place after all of them are rendered, and other
-    files in `out` stay. A claim without a record shows as skipped. Raises NotebookFailed. Raises InputError if there
-    are no notebooks or no articles to show, for an unknown article or claim, or if a page would replace a foreign file.
-    Raises SpecError for mistakes in a file that is wanted, and MachineError for a folder that cannot be written.
+    The function reports progress to `say`. There is a page for each article in `wanted` and `elsewhere` (default: all
+    articles in the project, and others with records in the store). `elsewhere` has the experiment files of articles
+    outside of the project, by article and claim. An article without a notebook gets a default notebook, which is also
+    written to the report's notebooks as a starting point. Pages are moved into place after all of them are rendered,
+    and other files in `out` stay. A claim without a record shows as skipped. Raises NotebookFailed. Raises InputError
+    if there are no notebooks or no articles to show, for an unknown article, or if a page would replace a foreign file.
+    Raises MachineError for a folder that cannot be written.
     """
-    found, bare = notebooks.found(), notebooks.bare()
-    wanted, without, files = _articles(wanted, found, bare)
+    found = notebooks.found()
+    without: dict[str, tuple[str | list[str], list[str]]]
+    without = {name: (name, claims) for name, claims in notebooks.bare().items()}
+    without |= {name: ([str(file) for file in files.values()], [*files]) for name, files in elsewhere.items()}
     if notebooks.INDEX not in found:
         raise InputError("there is no notebooks/index.ipynb here, nor in the project")
     known = {**found, **dict.fromkeys(without, shipped.project() / "notebooks")}
@@ -67,7 +74,7 @@ def build(
             tempfile.TemporaryDirectory(prefix=".report-", dir=out.parent) as fresh,
         ):
             sections = "".join(each(Store(results), Path(fresh)) for each in further)
-            articles = _shown(known, Store(results), wanted, bool(sections))
+            articles = _shown(known, Store(results), [*wanted, *elsewhere], bool(sections))
             for name in (*articles, notebooks.INDEX):
                 _check_own(out / f"{name}.html")
             names = [*articles, notebooks.INDEX]
@@ -86,7 +93,7 @@ def build(
                 _write(notebook, name, around, Path(fresh), below)
                 if name not in without:
                     _copy(found[name], Path(fresh) / "notebooks" / f"{name}.ipynb")
-            _add_evidence(Path(fresh), Store(results), _answers(executed), files, say)
+            _add_evidence(Path(fresh), Store(results), _answers(executed), elsewhere, say)
             _put(Path(fresh), out)
     except OSError as error:
         raise MachineError(f"the report cannot be written to {out}: {error.strerror or error}") from error
@@ -115,32 +122,12 @@ def _check_own(file: Path) -> None:
         raise InputError(f"{file} is not a page of a report; choose a different folder, or remove the file")
 
 
-def _articles(
-    wanted: Sequence[str], found: Mapping[str, Path], bare: Mapping[str, list[str]]
-) -> tuple[list[str], dict[str, tuple[str, list[str]]], dict[str, Path]]:
-    """Return the articles of what is wanted, (what to load, its claims) for each article without a notebook, and the
-    files of the claims that were named.
-    """
-    without = {name: (name, claims) for name, claims in bare.items()}
-    names: dict[str, None] = {}
-    files: dict[str, Path] = {}
-    for each in wanted:
-        if each in without or (each in found and each != notebooks.INDEX):
-            names[each] = None
-            continue
-        for loaded in find.find([each]):
-            article, _, claim = loaded.id.partition("/")
-            names[article] = None
-            files[loaded.id] = loaded.path
-            if article not in found and article not in bare:
-                _, claims = without.setdefault(article, (str(Path(each).absolute()), []))
-                claims.append(claim)
-    return [*names], without, files
-
-
 def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str], may_be_none: bool) -> list[str]:
-    """Return the articles that get pages, with the packs' articles last. Raises InputError if there are none."""
+    """Return the articles that get pages, with the packs' articles last. Raises InputError."""
     known = {name: path for name, path in found.items() if name != notebooks.INDEX}
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"no article is called '{name}' here{instead(name, sorted(known))}")
     here, run = shipped.project() / shipped.EXPERIMENTS, store.articles()
     names = wanted or [name for name in known if (here / name).is_dir() or name in run]
     if not names and not may_be_none:
@@ -174,9 +161,14 @@ def _answers(executed: Iterable[Any]) -> dict[str, str]:
 
 
 def _add_evidence(
-    folder: Path, store: Store, answers: Mapping[str, str], files: Mapping[str, Path], say: Callable[[str], None]
+    folder: Path,
+    store: Store,
+    answers: Mapping[str, str],
+    elsewhere: Mapping[str, Mapping[str, Path]],
+    say: Callable[[str], None],
 ) -> None:
-    """Write the trials and copy the experiments that the pages link to. `files` has claims from outside the project."""
+    """Write the trials and copy the experiments that the pages link to."""
+    files = {f"{article}/{claim}": file for article, claims in elsewhere.items() for claim, file in claims.items()}
     claims = _linked(_texts(folder), re.compile(re.escape(source_file("\0")).replace("\0", r"([\w.-]+/[\w.-]+)")))
     for claim in claims:
         places = (root / "experiments" / f"{claim}.py" for root in shipped.places())

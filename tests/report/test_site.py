@@ -13,6 +13,7 @@ from typing import Any
 import nbformat
 import pytest
 
+from lab.app.stored import pages as wanted_pages
 from lab.errors import InputError, LabError
 from lab.ext.pagecheck import inspection
 from lab.report import notebooks, page, site
@@ -139,7 +140,7 @@ def test_an_own_article_without_a_notebook_has_a_page(only_here: Path, keep: Cal
 def test_a_report_of_named_articles_has_their_pages(only_here: Path) -> None:
     pages = site.build(only_here / "results", only_here / "report", lambda _: None, ["toy"])
     assert [page.name for page in pages.articles] == ["toy.html"]
-    with pytest.raises(InputError, match=r"^unknown claim, article or pack 'nope'"):
+    with pytest.raises(InputError, match=r"^no article is called 'nope' here; use toy$"):
         site.build(only_here / "results", only_here / "report", lambda _: None, ["nope"])
 
 
@@ -151,8 +152,9 @@ def test_a_claim_and_a_file_stand_for_their_articles(only_here: Path) -> None:
     elsewhere.parent.mkdir()
     shutil.copy(only_here / "experiments" / "toy" / "header.py", elsewhere)
     out = only_here / "report"
-    wanted = ["toy/header", "experiments/toy/rate.py", "elsewhere/header.py"]
-    pages = site.build(only_here / "results", out, lambda _: None, wanted)
+    wanted = wanted_pages(["toy/header", "experiments/toy/rate.py", elsewhere])
+    assert wanted == (["toy"], {"elsewhere": {"header": elsewhere}})
+    pages = site.build(only_here / "results", out, lambda _: None, *wanted)
     assert [page.name for page in pages.articles] == ["elsewhere.html", "toy.html"]
     assert re.findall('<h2[^>]* id="([a-z]+)"', pages.articles[0].read_text())[:1] == ["header"]
     assert list(inspection.links(out, [pages.index, *pages.articles])) == []

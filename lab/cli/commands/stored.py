@@ -47,12 +47,13 @@ def report(
     or a phone shows text smaller than 9 pixels. With --axe, the exit code is also 1 if a page violates an axe-core
     rule. The lab checks pages as a phone in light mode and a laptop in dark mode show them.
     """
+    from lab.app import stored as records
     from lab.app.extension import hook, hooks
     from lab.app.options import reading_from
     from lab.report import site
 
     further = () if articles else hooks("report")
-    pages = site.build(reading_from(results), out, output.say, articles or (), further)
+    pages = site.build(reading_from(results), out, output.say, *records.pages(articles or ()), further)
     found = hook("pages", "--check")(out, output.say, axe) if check or axe else None
     plain = {"index": str(pages.index), "pages": [str(page) for page in pages.articles]}
     output.answer(plain | ({"check": found.plain()} if found else {}), lambda: str(pages.index), as_json)
