@@ -16,6 +16,7 @@ from lab.report import html, wording
 from lab.report.answer import ANSWERS, answers
 from lab.report.claim import Claim
 from lab.report.claims import Claims
+from lab.report.colophon import imprint
 from lab.report.dots import dots
 from lab.report.tally import tally, worst
 from lab.spec.loaded import Article as Source
@@ -61,6 +62,7 @@ class Article(Claims):
             [
                 f"<h1>{html.prose(source.headline or source.title)}</h1>",
                 f'<p class="source">{_bibliography(source)}</p>',
+                imprint(self.records, "index.html#cite" if all(claim.in_report for claim in self) else ""),
                 *([f'<p class="answer">{html.prose(source.answer)}</p>'] if source.answer else []),
                 _cards(self),
                 dots(self).text,

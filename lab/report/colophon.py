@@ -14,7 +14,7 @@ _ENTRY = """\
   title = {{replab: a network lab whose results anyone can reproduce to the byte}},
   author = {{{{The replab developers}}}},
   version = {{{version}}},
-  note = {{{note}}}
+{year}  note = {{{note}}}
 }}"""
 
 
@@ -26,7 +26,7 @@ def colophon(records: Iterable[Record]) -> str:
     facts = dict(_facts(shown))
     listed = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
     note = f"{facts['Kernel']}; run {facts['Run']}".replace("{", "").replace("}", "")
-    entry = escape(_ENTRY.format(version=_version(), note=note))
+    entry = escape(_ENTRY.format(version=_version(), year=_year(facts["Run"]), note=note))
     return "\n".join(
         [
             html.heading("cite", "About this report", "About"),
@@ -35,6 +35,24 @@ def colophon(records: Iterable[Record]) -> str:
             f'<pre tabindex="0" role="region" aria-label="BibTeX"><code>{entry}</code></pre>\n',
         ]
     )
+
+
+def imprint(records: Iterable[Record], cite: str) -> str:
+    """Return one line with the kernels, the days and the version, and a link to `cite`; "" without records."""
+    shown = list(records)
+    if not shown:
+        return ""
+    facts = dict(_facts(shown))
+    kernels = wording.listed(sorted(f"Linux {record.trial.kernel['version']}" for record in shown))
+    said = escape(f"{kernels} · run {facts['Run']} · {facts['Lab']}")
+    link = f' · <a href="{escape(cite)}">Cite</a>' if cite else ""
+    return f'<p class="source">{said}{link}</p>'
+
+
+def _year(days: str) -> str:
+    """Return the entry's line with the year of the last run, or "" if the date is unknown."""
+    year = days.split(" ")[-1][:4]
+    return f"  year = {{{year}}},\n" if year.isdigit() else ""
 
 
 def _facts(records: list[Record]) -> Iterator[tuple[str, str]]:

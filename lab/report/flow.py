@@ -93,10 +93,10 @@ class DrawnFlow:
     def panels(self) -> list[Panel]:
         """Return panels of the goodput, the windows that limit the flow, and the round-trip time."""
         panels = [Panel("goodput, bit/s", (Line("goodput", BLUE, points=self._goodput()),)), self._bytes()]
-        if trips := self._round_trips():
-            least = min(trip for _, trip in trips)
-            title = f"round trip, ms; at least {least:.4g}; the rest is queueing"
-            panels.append(Panel(title, (Line("round trip", BLUE, points=trips, shape="dots"),)))
+        at, trips = self._round_trips()
+        if len(trips):
+            title = f"round trip, ms; at least {trips.min():.4g}; the rest is queueing"
+            panels.append(Panel(title, (Line("round trip", BLUE, points=_thinned(at, trips), shape="dots"),)))
         return [panel for panel in panels if panel.lines]
 
     def _goodput(self) -> _Points:
@@ -114,29 +114,30 @@ class DrawnFlow:
         lines = []
         if self.at_sender:
             lines.append(Line("in flight", BLUE, points=series(ahead.time_ns - start, self.connection.inflight)))
-        if self.samples is not None and len(self.samples):
-            sent = self.samples["snd_cwnd"].astype(np.int64) * self.samples["snd_mss"]
-            lines.append(Line("cwnd", ORANGE, points=series(self.samples.time_ns - start, sent)))
+            if self.samples is not None:
+                sent = self.samples["snd_cwnd"].astype(np.int64) * self.samples["snd_mss"]
+                lines.append(Line("cwnd", ORANGE, points=series(self.samples.time_ns - start, sent)))
         top = _ROOM * max((value for line in lines for _, value in line.points), default=float("inf"))
         offered = back.ack >= 0
         windows = series((back.time_ns - start)[offered], back.window[offered])
         lines.append(Line("rwnd", GREEN, points=[point for point in windows if point[1] <= top]))
         return Panel("bytes", tuple(line for line in lines if line.points))
 
-    def _round_trips(self) -> _Points:
-        """Return (s, ms) for each ACK of new data that was sent once, if the capture is the sender's."""
+    def _round_trips(self) -> tuple[Any, Any]:
+        """Return the times (s) and round trips (ms) of ACKs of new data that was sent once, if the capture is the
+        sender's.
+        """
         ahead, back, start = self.connection.forward, self.connection.back, self.connection.start_ns
         once = ahead.data & ~ahead.retransmitted
         ends, sent = ahead.end[once], ahead.time_ns[once]
         acks = back.ack
         fresh = np.flatnonzero((acks >= 0) & (np.diff(np.maximum.accumulate(acks), prepend=-1) > 0))
         if not self.at_sender or not len(ends) or not len(fresh):
-            return []
+            return np.zeros(0), np.zeros(0)
         place = np.searchsorted(ends, acks[fresh], side="right") - 1
         known = (place >= 0) & (ends[place] == acks[fresh])
         trips = (back.time_ns[fresh] - sent[place])[known] / 1e6
-        at = (back.time_ns[fresh][known] - start) / 1e9
-        return _thinned(at, trips)
+        return (back.time_ns[fresh][known] - start) / 1e9, trips
 
 
 def whole_bursts(times: Any, total: Any, least: float) -> _Points:
@@ -185,14 +186,16 @@ def flow_of(record: Record, name: str) -> DrawnFlow | None:
         if end["node"] == node
         for address in end["addresses"]
     }
-    return DrawnFlow(capture, connection, _samples(record, node), str(connection.flow.source) in addresses)
+    return DrawnFlow(capture, connection, _samples(record, node, connection), str(connection.flow.source) in addresses)
 
 
-def _samples(record: Record, node: str) -> Samples | None:
+def _samples(record: Record, node: str, connection: Connection) -> Samples | None:
+    """Return the samples of the connection. A program may have others, such as iperf3's connection for control."""
     if outputs.tcp_info(node) not in record.outputs:
         return None
+    ports = {connection.flow.source_port, connection.flow.destination_port}
     found: Sequence[Samples] = read(record.path(outputs.tcp_info(node)))
-    return max(found, key=len, default=None)
+    return next((each for each in found if {each.local_port, each.remote_port} == ports), None)
 
 
 def _thinned(at: Any, values: Any) -> _Points:

@@ -11,6 +11,7 @@ from lab.report import evidence, html, notebooks, wording
 from lab.report.article import Article
 from lab.report.claim import Claim
 from lab.report.claims import Claims
+from lab.report.colophon import imprint
 from lab.report.miniature import miniature
 from lab.report.tally import tally, tested, worst
 from lab.spec.prediction import Kind as PredictionKind
@@ -44,6 +45,7 @@ class Overview:
         others = [html.heading("other-sources", "Other sources"), *_found(self.others, "other source")]
         return "\n".join(
             [
+                imprint((record for article in self for record in article.records), "#cite"),
                 *(_found(self.articles, "article") if self.articles else []),
                 *(others if self.others else []),
                 html.heading("claims", "All claims", "Claims"),

@@ -5,15 +5,19 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import numpy as np
 import pytest
 
+from lab.guest import outputs
 from lab.guest.workload import Bulk, Flow, Flows, Iperf3, Ping
+from lab.metric import Capture, bulk
 from lab.metric.tcp_info import Samples
 from lab.record.record import Record
+from lab.record.store import Store
 from lab.report import trials
 from lab.report.answer import answers
 from lab.report.article import Article
@@ -45,6 +49,47 @@ def test_a_trial_has_goodput_windows_and_round_trips_on_one_axis(keep: Keep, mon
     assert len(re.findall('class="times"', drawn)) == 1
     assert {"goodput", "rwnd"} <= {*re.findall(r'data-name="([^"]+)"', drawn)}
     assert 'data-unit="bit/s"' in drawn
+
+
+def _tcp_info(now: int, local: int, remote: int) -> bytes:
+    """A sample of a connection, as the probe writes it."""
+    info = bytes(248)
+    return outputs.TCP_INFO_RECORD.pack(now, local << 16 | remote, len(info)) + info
+
+
+def test_the_samples_are_those_of_the_connection_with_the_data(keep: Keep, tmp_path: Path) -> None:
+    """A program may have others, such as iperf3's connection for control, which is sampled as long."""
+    (record, *_) = keep("header")
+    own = bulk(Capture(record.path(CAPTURE))).flow
+    ports = own.source_port, own.destination_port
+    for name, kept in (("both", {(ports[0], 5999): 50, ports: 10}), ("control", {(ports[0], 5999): 50})):
+        with Store(tmp_path / name).stage(record.trial) as stage:
+            (stage.out / CAPTURE).write_bytes(record.path(CAPTURE).read_bytes())
+            samples = (_tcp_info(at, *each) for each, count in kept.items() for at in range(count))
+            (stage.out / outputs.tcp_info("sender")).write_bytes(b"".join(samples))
+            flow = flow_of(stage.commit({}), CAPTURE)
+        assert flow
+        if name == "control":
+            assert flow.samples is None
+        else:
+            assert flow.samples
+            assert ((flow.samples.local_port, flow.samples.remote_port), len(flow.samples)) == (ports, 10)
+
+
+def test_the_least_round_trip_is_that_of_all_packets(keep: Keep, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drawing has the highest point of each interval alone."""
+    (record, *_) = keep("header")
+    found = flow_of(record, CAPTURE)
+    assert found
+    flow = replace(found, at_sender=True)
+    (each,) = [panel for panel in flow.panels() if panel.title.startswith("round trip")]
+    trips = [trip for _, trip in each.lines[0].points]
+    assert min(trips) < max(trips)
+    monkeypatch.setattr("lab.report.flow._POINTS", 1)
+    (drawn,) = [panel for panel in flow.panels() if panel.title.startswith("round trip")]
+    assert len(drawn.lines[0].points) == 1
+    assert drawn.title == each.title
+    assert f"at least {min(trips):.4g};" in drawn.title
 
 
 def test_without_a_capture_the_kernels_samples_show_the_trial(keep: Keep) -> None:
