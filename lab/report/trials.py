@@ -254,11 +254,13 @@ def _performed_for(record: Record) -> str:
 
 def _outputs(record: Record) -> Iterator[str]:
     yield html.heading("outputs", "Outputs")
+    yield '<p class="about">Bytes and SHA-256 are those of the whole file in the store.</p>'
     rows = []
     for name, output in record.outputs.items():
         kept = _kept(name, output.bytes)
-        cut = " (its start)" if kept != name and not outputs.captures([name]) and output.bytes > _MOST else ""
-        link = f'<a href="{escape(kept)}">{escape(name)}</a>{cut}'
+        is_cut = bool(outputs.captures([name])) or output.bytes > _MOST
+        form = "" if kept == name else " (its start, compressed)" if is_cut else " (compressed)"
+        link = f'<a href="{escape(kept)}">{escape(name)}</a>{form}'
         rows.append([link, f"{output.bytes:,}", html.code(output.sha256)])
     yield html.table(["File", "Bytes", "SHA-256"], rows, "bed")
     yield '<p>All of it: <a href="record.json">record.json</a></p>'
