@@ -9,7 +9,7 @@ from lab.model import codel, pie, red
 from lab.model.aqm import parameter_time, queued
 from lab.model.in_step import BETA, FRIENDLY, C, Rival, between, loss_for, rivals_of, segments_per_second, window_at
 from lab.model.line import ModelError, base_rtt, packet
-from lab.model.ranges import bulks, check_no_empty_queue, check_windows, left_by_a_cut
+from lab.model.ranges import bulks, check_greedy_and_lossless, check_no_empty_queue, check_windows, left_by_a_cut
 from lab.model.scenario import Scenario
 from lab.model.sharing import bottleneck, longest_wait
 from lab.spec.prediction import law
@@ -38,6 +38,7 @@ def share_beside_bbr(scenario: Scenario) -> Value:
     both, for the first flow, with equal parts for the flows of its kind. The law is for BBR version 1, a FIFO of one to
     16 bandwidth-delay products, equal round trips, and loss-based flows of one kind.
     """
+    check_greedy_and_lossless(scenario)
     flows, hop = bulks(scenario), bottleneck(scenario)
     kinds = [each.writer.congestion or "cubic" for each in flows]
     probing = kinds.count("bbr")
@@ -79,8 +80,9 @@ def share_of_fair_queue(scenario: Scenario) -> Value:
     assert hop.queue is not None
     if hop.queue.kind not in _FAIR:
         raise ModelError(f"the queue is {hop.queue.kind}: the law is for {', '.join(_FAIR)}")
-    if len(flows) < 2 or len(flows) < len(scenario.flows):
-        raise ModelError("the law is for several flows that always have more to send")
+    if len(flows) < 2:
+        raise ModelError("the law is for several flows")
+    check_greedy_and_lossless(scenario)
     target = parameter_time(hop.queue, "target", pie.TARGET if hop.queue.kind == "fq_pie" else codel.TARGET)
     check_windows(scenario, target.seconds)
     interval = 0.0 if hop.queue.kind == "fq_pie" else parameter_time(hop.queue, "interval", codel.INTERVAL).seconds
@@ -171,8 +173,6 @@ def _at_aqm(scenario: Scenario) -> tuple[list[Rival], float, float]:
     Raises ModelError for other paths.
     """
     rivals, queue, rate = rivals_of(scenario), queued(scenario).queue, segments_per_second(scenario)
-    if scenario.loss:
-        raise ModelError("the path also loses frames by chance")
     assert queue is not None
     match queue.kind:
         case "codel":

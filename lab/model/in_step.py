@@ -12,7 +12,7 @@ from math import log, sqrt
 from typing import NamedTuple
 
 from lab.model.line import ModelError, base_rtt, frame
-from lab.model.ranges import bulks, check_windows
+from lab.model.ranges import bulks, check_greedy_and_lossless, check_windows
 from lab.model.response import window_cubic, window_reno
 from lab.model.scenario import Scenario
 from lab.model.sharing import bottleneck, longest_wait
@@ -151,12 +151,13 @@ def window_at(rival: Rival, loss: float, wait: float) -> float:
 def rivals_of(scenario: Scenario) -> list[Rival]:
     """Return the flows of a scenario.
 
-    Raises ModelError for a single flow, for flows that are not greedy, and for other congestion controls than Reno and
-    CUBIC.
+    Raises ModelError for a single flow, for flows that are not greedy, for frames lost by chance, and for other
+    congestion controls than Reno and CUBIC.
     """
+    check_greedy_and_lossless(scenario)
     flows = bulks(scenario)
-    if len(flows) < 2 or len(flows) < len(scenario.flows):
-        raise ModelError("the law is for several flows that always have more to send")
+    if len(flows) < 2:
+        raise ModelError("the law is for several flows")
     kinds = ["cubic" if each.writer.congestion is None else each.writer.congestion for each in flows]
     if not set(kinds) <= BETA.keys():
         raise ModelError(f"the law is for reno and cubic, not for {', '.join(sorted(set(kinds) - BETA.keys()))}")
@@ -180,8 +181,6 @@ def _at_fifo(scenario: Scenario) -> tuple[list[Rival], float, float]:
     rivals, hop = rivals_of(scenario), bottleneck(scenario)
     if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):
         raise ModelError(f"the bottleneck's queue is {hop.queue.kind}: the law is for a full FIFO")
-    if scenario.loss:
-        raise ModelError("the path loses frames by chance: the law is for losses at a full FIFO")
     wait = longest_wait(scenario, hop)
     check_windows(scenario, wait)
     return rivals, segments_per_second(scenario), wait

@@ -29,6 +29,14 @@ def left_by_a_cut(scenario: Scenario) -> float:
     return _LEFT.get(str(scenario.writer.congestion), _LEFT["reno"])
 
 
+def check_greedy_and_lossless(scenario: Scenario) -> None:
+    """Raise ModelError if a flow is not greedy, or if the path loses frames by chance."""
+    if len(bulks(scenario)) < len(scenario.flows):
+        raise ModelError("the law is for several flows that always have more to send")
+    if scenario.loss:
+        raise ModelError("the path loses frames by chance: the law is for losses at the bottleneck's queue")
+
+
 def check_windows(scenario: Scenario, wait: float) -> None:
     """Raise ModelError if each bulk flow's share of the path plus a queue of `wait` seconds is only a few segments.
 

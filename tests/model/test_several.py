@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from lab import model
 from lab.model import ModelError, Scenario, in_step, red
 from lab.model.in_step import Rival
-from lab.units import Size
+from lab.units import Duration, Size
 from tests.model.test_shared import shared
 
 RED = {"kind": "red", "limit": "300 kB", "min": "15 kB", "max": "90 kB", "probability": "10 %", "ewma": 5}
@@ -23,6 +25,13 @@ def path(*kinds: str, farther: str = "0 ms", rate: str = "20 Mbit/s", **forward:
     """Flows over 20 ms, or with `farther` each way, behind this queue."""
     bottleneck = {"rate": rate, "forward": {"limit": None, **forward}}
     return shared(*kinds, links={"bottleneck": bottleneck, "rival-access": {"delay": farther}})
+
+
+def ungreedy(about: Scenario) -> Scenario:
+    """The same flows, but the last one writes once in a while."""
+    *others, last = about.flows
+    paced = replace(last.scenario, writer=structs.replace(last.scenario.writer, interval=Duration.of("1 s")))
+    return replace(about, flows=(*others, replace(last, scenario=paced)))
 
 
 def bounds(about: Scenario) -> tuple[float, float]:
@@ -147,6 +156,11 @@ def test_red_rests_at_the_fixed_point_of_misra_gong_and_towsley(count: int, mega
         (model.share_beside_bbr, path("bbr", "reno", "cubic", limit=100), "beside flows of Reno or of CUBIC"),
         (model.share_beside_bbr, path("bbr", "reno", limit=30), r"has 0\.\d+ bandwidth-delay products"),
         (model.share_beside_bbr, path("bbr", "reno", farther="1 ms", limit=99), "round trips differ"),
+        (model.share_beside_bbr, path("bbr", "reno", limit=99, loss="2 %"), "frames by chance"),
+        (model.share_beside_bbr, ungreedy(path("bbr", "reno", "reno", limit=99)), "always have more to send"),
+        (model.share_of_fair_queue, path("reno", "reno", queue={"kind": "cake"}, loss="2 %"), "frames by chance"),
+        (model.red_wait, path(*["reno"] * 4, rate="10 Mbit/s", queue=RED, loss="2 %"), "frames by chance"),
+        (model.share_by_chance, path("reno", "reno", queue={"kind": "pie"}, loss="2 %"), "frames by chance"),
         (model.share_of_fair_queue, path("reno", "vegas", queue={"kind": "cake"}), "not for vegas"),
         (model.share_of_fair_queue, path("reno", "reno", queue={"kind": "codel"}), "the queue is codel"),
         (model.share_by_chance, path("reno", "reno", queue={"kind": "cake"}), "for codel, pie and red"),
