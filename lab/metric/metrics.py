@@ -228,11 +228,14 @@ def capture_goodput(
 
     def measure(record: Record) -> Value:
         connection = connection_of(record, node, interface)
-        first = connection.start_ns
-        last = first + round(end * 1e9) if end is not None else connection.acked_ns[1] if connection.acked_ns else first
-        if last <= first:
+        zero = connection.start_ns
+        acked = connection.acked_ns[1] if connection.acked_ns else zero
+        if end is None and acked <= zero:
             raise MetricError("no data segment was acknowledged")
-        return Value(connection.goodput(first + round(start * 1e9), last), "bit/s")
+        first, last = zero + round(start * 1e9), acked if end is None else zero + round(end * 1e9)
+        if last <= first:
+            raise MetricError(f"the goodput is asked for from {start:g} s to {(last - zero) / 1e9:.3g} s: no time")
+        return Value(connection.goodput(first, last), "bit/s")
 
     return measure
 

@@ -116,3 +116,15 @@ def test_the_mean_round_trip_and_the_goodput_are_those_that_a_rebuilt_transfer_h
     assert made.rtt is not None
     assert metric.mean_rtt()(lossy).number == pytest.approx(made.rtt.seconds, rel=0.001)
     assert metric.capture_goodput()(lossy).number == pytest.approx(made.goodput.bps, rel=0.001)
+
+
+def test_a_goodput_needs_some_time(lossy: Record) -> None:
+    with pytest.raises(MetricError, match="from 0 s to 0 s: no time"):
+        metric.capture_goodput(end=0)(lossy)
+    connection = metric.bulk(Capture(DATA / "lossy.pcap"))
+    assert connection.acked_ns
+    last = (connection.acked_ns[1] - connection.start_ns) / 1e9
+    with pytest.raises(MetricError, match="no time"):
+        metric.capture_goodput(start=last)(lossy)
+    with pytest.raises(MetricError, match="no time"):
+        metric.capture_goodput(start=last + 1)(lossy)

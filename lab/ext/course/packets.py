@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from lab.errors import InputError
 from lab.ext.explain import display
 from lab.ext.explain.explaining import explain
 from lab.metric import Capture
@@ -43,7 +44,10 @@ def opened(capture: Path, name: str, first: int, count: int) -> Html:
 
 def explained(capture: Path) -> Html:
     """Return what limited the transfer with the most payload, with its share of time. Raises InputError."""
-    each = max(explain(capture).connections, key=lambda each: each.payload[0])
+    carrying = [each for each in explain(capture).connections if each.facts]
+    if not carrying:
+        raise InputError(f"{capture}: no TCP connection with data; name a capture of a transfer")
+    each = max(carrying, key=lambda each: each.payload[0])
     rows = [
         [limit.value, f"{100 * share:.0f} %", display.evidence(each, limit)]
         for limit, share in each.shares.items()

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from scapy.layers.l2 import ARP
 
+from lab.errors import InputError
 from lab.ext.course.packets import explained, opened
 from tests.frames import ETHERNET
 from tests.metric.conftest import packet, write
@@ -66,6 +67,12 @@ def test_a_table_has_no_column_that_says_nothing() -> None:
 def test_the_capture_is_kept_whole() -> None:
     rows([SYN, SYN_ACK], first=2)
     assert Path("captures/kept.pcap").read_bytes() == Path("found.pcap").read_bytes()
+
+
+def test_a_capture_without_a_transfer_is_refused() -> None:
+    write(Path("arp.pcap"), [OTHER])
+    with pytest.raises(InputError, match=r"arp.pcap: no TCP connection with data"):
+        explained(Path("arp.pcap"))
 
 
 def test_the_limits_of_a_transfer_are_shown_with_their_evidence() -> None:
