@@ -27,6 +27,7 @@ from lab.app import userlands
 from lab.errors import InputError, LabError
 from lab.ext.explain import files
 from lab.ext.explain.explaining import look_closely
+from lab.ext.explain.opening import digest
 from lab.ext.explain.planning import plan
 from lab.guest import outputs
 from lab.guest.trial import Trial
@@ -100,7 +101,7 @@ class Judging:
             pack = Path(folder) / "rebuilt"
             try:
                 made = plan(look_closely(capture))
-                files.write(made, capture, pack)
+                files.write(made, capture.name, digest(capture), pack)
             except InputError as error:
                 return Rebuilt(each.number, each.case.arm, end, reason=str(error)), None, []
             [check] = [one for one in find.find([str(pack)]) if one.id.endswith(f"/{files.CHECK}")]

@@ -14,6 +14,7 @@ from msgspec import structs
 from lab.guest.network import Direction, Network
 from lab.guest.task import Traffic
 from lab.guest.workload import Flow, Flows
+from lab.model.line import ETHERNET
 from lab.spec.arms import Arm
 from lab.spec.loaded import LoadedExperiment
 from lab.units import Duration, Rate, Value
@@ -21,7 +22,6 @@ from lab.units import Duration, Rate, Value
 JUDGED, RIVAL = "judged", "rival"
 BOTTLENECK = "bottleneck"  # the link that changes on changed paths
 PATHS = ("half the rate", "twice the rate", "half the delay", "twice the delay", "half the buffer", "twice the buffer")
-_FRAME_AROUND = 38  # bytes that a frame adds to its IP packet: header 14, FCS 4, preamble 8, gap 12
 
 
 def is_judged(flow: Flow) -> bool:
@@ -101,7 +101,7 @@ def buffer_time(link: Direction) -> Value | None:
     limit = _limit(link)
     if not limit or not link.rate:
         return None
-    return Value(limit * 8 * (link.mtu.bytes + _FRAME_AROUND) / link.rate.bps, "s")
+    return Value(limit * 8 * (link.mtu.bytes + ETHERNET) / link.rate.bps, "s")
 
 
 def _limit(link: Direction) -> int | None:

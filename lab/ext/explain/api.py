@@ -34,9 +34,11 @@ def rebuild(capture: Path | str, folder: Path | str, *, flow: int | None = None)
     """
     from lab.ext.explain import files
     from lab.ext.explain.explaining import look_closely
+    from lab.ext.explain.opening import digest
     from lab.ext.explain.planning import plan
 
-    return files.write(plan(look_closely(Path(capture), flow)), Path(capture), Path(folder))
+    made = plan(look_closely(Path(capture), flow))
+    return files.write(made, Path(capture).name, digest(Path(capture)), Path(folder))
 
 
 def gains(folder: Path | str, *, results: Folder = None) -> Gains:

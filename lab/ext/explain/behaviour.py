@@ -9,9 +9,9 @@ from lab.ext.explain.exchange import ANY_WINDOW
 from lab.ext.explain.explaining import Closely
 from lab.ext.explain.gaps import Why, pieces
 from lab.ext.explain.limits import SAME_MOMENT_NS, Limit
-from lab.ext.explain.measuring import SeenPath
+from lab.ext.explain.measuring import SeenPath, rounded
 from lab.metric.arrays import Ints, np
-from lab.units import Duration, Rate, Size
+from lab.units import Duration, Size
 
 _TURNS = 0.3  # of the time, without data that is on its way: the programs take turns
 _RESTS = 0.05  # of the time: the writer pauses
@@ -141,11 +141,11 @@ def _reader(seen: Closely, path: SeenPath, common: Mapping[str, str | int]) -> B
         "PacedReader",
         {
             "duration": str(Duration(1000 * int(duration / 1000 + 1))),
-            "rate": str(Rate(1000 * max(round(rate / 1000), 1))),
+            "rate": str(rounded(rate)),
             "block": str(Size(block)),
             **common,
         },
-        f"the receiving program reads {block:,} B at a time, at {Rate(1000 * max(round(rate / 1000), 1))}",
+        f"the receiving program reads {block:,} B at a time, at {rounded(rate)}",
         ("how the receiving program divides its reads: the rebuilt one reads evenly",),
     )
 

@@ -56,6 +56,7 @@ def explain(
     window, the bottleneck's rate and others. If a capture does not show the limit, the answer is "cannot tell".
     """
     from lab.ext.explain import api, display
+    from lab.ext.explain.gains import check_capture, transfer_of
 
     if rebuild is not None:
         if page is not None or gains is not None:
@@ -65,7 +66,11 @@ def explain(
         output.answer({"files": files}, lambda: said, as_json)
         return
     worth = None if gains is None else api.gains(gains, results=results)
+    if worth is not None:
+        check_capture(worth, capture)
     found = api.explain(capture, flow=flow)
+    if worth is not None:
+        transfer_of(found, worth)
     if page is not None:
         from lab.ext.explain import page as pages
 

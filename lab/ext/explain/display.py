@@ -99,7 +99,7 @@ def shown(found: Explained, closely: bool, gains: Gains | None = None) -> Render
 
 
 def _worth(found: Explained, gains: Gains) -> Iterator[RenderableType]:
-    yield Text(sentence(transfer_of(found), gains), style="bold")
+    yield Text(sentence(transfer_of(found, gains), gains), style="bold")
     yield Text(compared(gains))
     table = Table("change", "goodput", "mean round trip", box=None, padding=(0, 1), pad_edge=False)
     for each in rows(gains):

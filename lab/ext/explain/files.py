@@ -5,18 +5,24 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
+import msgspec
+
+from lab.base import foreign
 from lab.base.foreign import printable
 from lab.errors import InputError, MachineError
 from lab.ext.explain.planning import FoundSetting, RebuildPlan
 from lab.spec.errors import display
 
 TOPOLOGY, CHECK, GAINS = "path", "transfer", "gains"
+SOURCE = "capture.json"  # names the connection
 GOODPUT, ROUND_TRIP = "goodput", "mean round trip"  # the study's figures
 WITHIN = 0.05
 _UNSAFE = re.compile(r"[^\w .()+-]", re.ASCII)
 _SAMPLES = 10
+_MOST = 1000  # bytes of SOURCE
 
 _CHECK = '''\
 """The rebuilt transfer carries {goodput}{and_rtt}, like the original.
@@ -69,30 +75,61 @@ EXPERIMENT = Study(
 '''
 
 
-def write(made: RebuildPlan, capture: Path, folder: Path) -> list[str]:
+class RebuiltFrom(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Names the connection that a pack rebuilds: its number, and the SHA-256 of the unpacked capture."""
+
+    connection: int
+    sha256: str
+
+
+def write(made: RebuildPlan, capture: str, sha256: str, folder: Path) -> list[str]:
     """Write the pack into `folder`, and return the relative paths of its files.
 
-    Raises InputError if one of the files exists already, and MachineError if a file cannot be written.
+    `capture` is the name of the capture, and `sha256` the hash of its unpacked bytes. Writes all files or none. Raises
+    InputError if one of the files exists already, and MachineError if a file cannot be written.
     """
     article = re.sub(r"[^A-Za-z0-9_-]+", "-", folder.resolve().name).strip("-_")[:64] or "rebuilt"
     own = folder / "experiments" / article
-    name = _UNSAFE.sub("_", printable(capture.name))[:100]
+    name = _UNSAFE.sub("_", printable(capture))[:100]
     files = {
         folder / "topologies" / f"{TOPOLOGY}.yaml": topology(made, name),
         own / f"{CHECK}.py": check(made, name),
         own / f"{GAINS}.py": gains(made, name),
         own / "article.yaml": f'title: "Connection {made.seen.explanation.number} of {name}"\n'
         'author: a capture\ndate: ""\nurl: unknown\n',
+        folder / SOURCE: msgspec.json.encode(RebuiltFrom(made.seen.explanation.number, sha256)).decode() + "\n",
     }
-    if taken := [each for each in files if each.exists()]:
-        raise InputError(f"{display(taken[0])} already exists; name a different folder, or remove that file")
-    for path, text in files.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise MachineError(f"{display(path)} cannot be written: {error.strerror}") from None
+    with ExitStack() as undo:
+        for path, text in files.items():
+            try:
+                _write(path, text, undo)
+            except FileExistsError:
+                raise InputError(f"{display(path)} already exists; name a different folder, or remove it") from None
+            except OSError as error:
+                raise MachineError(f"{display(path)} cannot be written: {error.strerror}") from None
+        undo.pop_all()
     return [display(path) for path in files]
+
+
+def _write(path: Path, text: str, undo: ExitStack) -> None:
+    """Write a new file, and let `undo` remove it and its new folders."""
+    for each in reversed(path.parents):
+        if not each.exists():
+            each.mkdir()
+            undo.callback(each.rmdir)
+    with path.open("x", encoding="utf-8") as file:
+        undo.callback(path.unlink)
+        file.write(text)
+
+
+def source_of(folder: Path) -> RebuiltFrom:
+    """Return which connection a pack rebuilds. Raises InputError if the folder is no rebuilt transfer."""
+    try:
+        return msgspec.json.decode(foreign.read(folder / SOURCE, _MOST), type=RebuiltFrom)
+    except (OSError, foreign.Unfit, msgspec.DecodeError):
+        raise InputError(
+            f"{folder} is no rebuilt transfer with a {SOURCE}; write one with `lab explain FILE --rebuild DIR`"
+        ) from None
 
 
 def topology(made: RebuildPlan, name: str) -> str:

@@ -10,8 +10,9 @@ from lab.app import stored
 from lab.app.options import Folder
 from lab.errors import InputError
 from lab.ext.explain.explaining import Explained, Explanation
-from lab.ext.explain.files import CHECK, GAINS, GOODPUT, ROUND_TRIP
+from lab.ext.explain.files import CHECK, GAINS, GOODPUT, ROUND_TRIP, RebuiltFrom, source_of
 from lab.ext.explain.limits import MEANING
+from lab.ext.explain.opening import digest
 from lab.report.claims import Claims
 from lab.report.wording import figure
 from lab.units import Value
@@ -35,6 +36,7 @@ class Gains:
     verdict: str  # on the rebuilt transfer, as `lab run` prints it
     near: tuple[tuple[str, Value | None, Value | None], ...]  # figure, original, rebuilt
     gains: tuple[Gain, ...]
+    source: RebuiltFrom  # the connection that was rebuilt
 
     @property
     def best(self) -> Gain | None:
@@ -45,6 +47,7 @@ class Gains:
     def plain(self) -> dict[str, Any]:
         """Return the gains as plain data for JSON: factors, each with its interval or null."""
         return {
+            "connection": self.source.connection,
             "verdict": self.verdict,
             "near": [
                 {"figure": name, "original": _number(original), "rebuilt": _number(rebuilt)}
@@ -76,16 +79,17 @@ def read(folder: Path, results: Folder = None) -> Gains:
 
     Raises InputError if the folder is no rebuilt transfer or was not run, and SpecError for mistakes in its files.
     """
+    source = source_of(folder)
     found = stored.load(folder, results=results)
     names = {claim.name for claim in found}
     if not {CHECK, GAINS} <= names:
         raise InputError(f"{folder} is no rebuilt transfer; write one with `lab explain FILE --rebuild DIR`")
     if not found[GAINS].records:
         raise InputError(f"{folder} was not run; run `lab run {folder}` first")
-    return _read(found)
+    return _read(found, source)
 
 
-def _read(found: Claims) -> Gains:
+def _read(found: Claims, source: RebuiltFrom) -> Gains:
     check, study = found[CHECK], found[GAINS]
     near = tuple((each.case.title, each.claimed, each.result.measured) for each in check.tested)
     gains: dict[str, dict[str, Value | None]] = {}
@@ -96,6 +100,7 @@ def _read(found: Claims) -> Gains:
         check.verdict.kind,
         near,
         tuple(Gain(change, of.get(GOODPUT), of.get(ROUND_TRIP)) for change, of in gains.items()),
+        source,
     )
 
 
@@ -115,7 +120,7 @@ def _factor(value: Value | None) -> str:
 def compared(found: Gains) -> str:
     """Return how near the rebuilt transfer comes to the original."""
     said = [f"{name} {figure(rebuilt)} instead of {figure(original)}" for name, original, rebuilt in found.near]
-    return f"The rebuilt transfer has {', '.join(said)} ({found.verdict})."
+    return f"The rebuilt transfer of connection {found.source.connection} has {', '.join(said)} ({found.verdict})."
 
 
 def sentence(each: Explanation, found: Gains | None) -> str:
@@ -130,6 +135,16 @@ def sentence(each: Explanation, found: Gains | None) -> str:
     return f"{said} The largest gain: {best.change}, {_factor(best.goodput)} of the goodput."
 
 
-def transfer_of(found: Explained) -> Explanation:
-    """Return the connection that a rebuilt transfer is about: the one with the most payload."""
-    return max((each for each in found.connections if each.facts), key=lambda each: each.payload[0])
+def transfer_of(found: Explained, gains: Gains) -> Explanation:
+    """Return the connection that was rebuilt. Raises InputError if it is not among the explained ones."""
+    number = gains.source.connection
+    for each in found.connections:
+        if each.number == number and each.facts:
+            return each
+    raise InputError(f"the gains are those of connection {number}, which is not explained; choose --flow {number}")
+
+
+def check_capture(gains: Gains, capture: Path) -> None:
+    """Raise InputError if `capture` is not the one with the rebuilt transfer."""
+    if digest(capture) != gains.source.sha256:
+        raise InputError(f"{capture} is not the capture whose transfer was rebuilt; name that one, or rebuild this one")

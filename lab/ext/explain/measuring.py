@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import comb
+from math import exp, lgamma, log, log1p
 from statistics import median
 
 from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks, to_acks
@@ -11,8 +11,9 @@ from lab.ext.explain.explaining import Closely
 from lab.ext.explain.gaps import Why, pieces
 from lab.ext.explain.limits import Limit
 from lab.metric.arrays import Bools, Floats, Ints, np
+from lab.model.line import ETHERNET
+from lab.units import Rate
 
-FRAME = 38  # bytes of Ethernet on the wire beside the IP packet: header, checksum, preamble and gap
 _HOLDS = 1_000_000  # frames: a longer queue is a damaged capture's
 _LONGEST = 0.2  # of the waits
 _RARE = 0.01  # a probability
@@ -57,7 +58,7 @@ class SeenPath:
     @property
     def frame_ns(self) -> float:
         """Return the time of a full frame at the bottleneck."""
-        return 8e9 * (self.mss + self.headers + FRAME) / self.rate if self.rate else 0.0
+        return 8e9 * (self.mss + self.headers + ETHERNET) / self.rate if self.rate else 0.0
 
     @property
     def limit(self) -> int | None:
@@ -75,6 +76,11 @@ def frames(number: float) -> int:
     return min(max(round(number), 2), _HOLDS)
 
 
+def rounded(rate: float) -> Rate:
+    """Return a rate in bit/s, rounded to 1 kbit/s if it is higher than that."""
+    return Rate(max(int(round(rate, -3 if rate >= 1000 else 0)), 1))
+
+
 def measure(seen: Closely) -> SeenPath:
     """Return what the capture shows of the path. The explanation must have facts with a round trip."""
     facts, found = seen.explanation.facts, seen.found
@@ -83,9 +89,9 @@ def measure(seen: Closely) -> SeenPath:
     ipv6 = ":" in str(seen.explanation.sender.source)
     headers = (60 if ipv6 else 40) + (12 if facts.timestamps else 0)
     payload_rate = _rate(seen)
-    rate = 8 * payload_rate * (facts.mss + headers + FRAME) / facts.mss if payload_rate else None
+    rate = 8 * payload_rate * (facts.mss + headers + ETHERNET) / facts.mss if payload_rate else None
     ends, waits = _waits(seen)
-    frame_ns = 8e9 * (facts.mss + headers + FRAME) / rate if rate else float("inf")
+    frame_ns = 8e9 * (facts.mss + headers + ETHERNET) / rate if rate else float("inf")
     lost, full = _losses(seen, ends, waits, _NOTICED * frame_ns)
     longest = int(np.percentile(waits, 99)) if len(waits) else 0
     queue = full or (longest if longest >= _NOTICED * frame_ns else None)
@@ -257,7 +263,12 @@ def _losses(seen: Closely, ends: Ints, waits: Ints, least: float) -> tuple[int, 
 
 def _by_chance(behind: int, lost: int) -> float:
     """Return the probability that at least `behind` of `lost` losses are behind one of the longest queues by chance."""
-    return sum(comb(lost, k) * _LONGEST**k * (1 - _LONGEST) ** (lost - k) for k in range(behind, lost + 1))
+
+    def exactly(k: int) -> float:
+        ways = lgamma(lost + 1) - lgamma(k + 1) - lgamma(lost - k + 1)
+        return exp(ways + k * log(_LONGEST) + (lost - k) * log1p(-_LONGEST))
+
+    return sum(exactly(k) for k in range(behind, lost + 1))
 
 
 def _joined(seen: Closely) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import mmap
 import shutil
 import tempfile
@@ -51,6 +52,12 @@ def opened(path: Path) -> Iterator[OpenedCapture]:
         raise InputError(f"{path}: {error}; name a capture file") from None
     except OSError as error:
         raise InputError(f"{path}: {error.strerror or error}") from None
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a capture's bytes, unpacked. Raises the errors of `opened`."""
+    with opened(path) as capture:
+        return hashlib.sha256(capture.data).hexdigest()
 
 
 def _mapped(file: IO[bytes], path: Path) -> mmap.mmap:

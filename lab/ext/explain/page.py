@@ -77,17 +77,20 @@ def _slug(limit: Limit) -> str:
 
 
 def _body(found: Explained, worth: Gains | None) -> Iterator[str]:
-    if worth is not None:
-        yield f"<p><strong>{html.prose(gains.sentence(gains.transfer_of(found), worth))}</strong></p>"
+    rebuilt = None if worth is None else gains.transfer_of(found, worth)
+    if rebuilt is not None:
+        yield f"<p><strong>{html.prose(gains.sentence(rebuilt, worth))}</strong></p>"
     yield f"<p>{found.packets:,} packets, {plural(len(found.connections), 'TCP connection')}.</p>"
     yield from (f'<p class="missing">{html.prose(printable(each))}</p>' for each in found.remarks)
     explained = sorted((each for each in found.connections if each.facts), key=lambda each: -each.payload[0])
-    for each in sorted(explained[:CONNECTIONS], key=lambda each: each.number):
+    further = [each for each in explained[CONNECTIONS:] if each is rebuilt]
+    for each in sorted(explained[:CONNECTIONS] + further, key=lambda each: each.number):
         yield from _connection(each)
-        if worth is not None and each is gains.transfer_of(found):
+        if worth is not None and each is rebuilt:
             yield from _worth(worth)
     if len(found.connections) > CONNECTIONS:
-        yield f"<p>The page shows the {CONNECTIONS} connections with the most payload.</p>"
+        also = ", and the rebuilt one" if further else ""
+        yield f"<p>The page shows the {CONNECTIONS} connections with the most payload{also}.</p>"
 
 
 def _worth(worth: Gains) -> Iterator[str]:

@@ -11,12 +11,13 @@ from lab.ext.explain.behaviour import Behaviour, behaviour
 from lab.ext.explain.exchange import to_acks
 from lab.ext.explain.explaining import Closely, Facts
 from lab.ext.explain.limits import Limit
-from lab.ext.explain.measuring import SeenPath, frames, measure
+from lab.ext.explain.measuring import SeenPath, frames, measure, rounded
 from lab.metric.arrays import np
 from lab.model.scenario import KernelTraits
 from lab.model.skb import gso_bytes, overhead
 from lab.report.wording import figure
 from lab.spec.baseline import HOST
+from lab.spec.format import MTU_MAX, MTU_MIN, MTU_MIN_IPV6
 from lab.units import Duration, Rate, Value
 
 LONGEST = 300  # seconds, and bytes: a trial of more would take hours
@@ -87,6 +88,8 @@ def plan(seen: Closely) -> RebuildPlan:
         raise InputError(f"connection {seen.explanation.number} cannot be rebuilt: {reason}")
     path = measure(seen)
     program = behaviour(seen, path)
+    if reason := _beyond(path, program):
+        raise InputError(f"connection {seen.explanation.number} cannot be rebuilt: {reason}")
     shares = seen.explanation.shares
     sysctls = _sysctls(seen, path, program)
     loss = path.lost / path.sent if path.sent else 0.0
@@ -142,6 +145,17 @@ def _refusal(seen: Closely) -> str:
     return ""
 
 
+def _beyond(path: SeenPath, program: Behaviour) -> str:
+    """Return what the lab cannot do of what was found, or ""."""
+    mtu, least = path.mss + path.headers, MTU_MIN_IPV6 if path.ipv6 else MTU_MIN
+    if not least <= mtu <= MTU_MAX:
+        return f"its full segments need an MTU of {mtu:,} B, and a link of the lab has {least:,} B to {MTU_MAX:,} B"
+    lasts = Duration.of(str(program.fields.get("duration", "0 s"))).seconds
+    if lasts > 10 * LONGEST:
+        return f"at the rate of its reader, it takes {lasts:,.0f} s; the lab rebuilds up to {10 * LONGEST:,} s"
+    return ""
+
+
 def _goodput(seen: Closely) -> float:
     """Return the payload in bit/s, from the first segment to the ACK of the last one."""
     found = seen.found
@@ -158,20 +172,17 @@ def _mean_rtt(seen: Closely) -> Duration | None:
 def _rate(path: SeenPath, shares: Mapping[Limit, float], least: float) -> FoundSetting | None:
     """Return the path's rate. A greedy program needs one: then, an unknown rate is far above `least`, in bit/s."""
     if path.rate is None:
-        return FoundSetting(_rounded(_AMPLE * least), "unknown; this rate limits nothing") if least else None
+        return FoundSetting(str(rounded(_AMPLE * least)), "unknown; this rate limits nothing") if least else None
     how = "used in full" if shares.get(Limit.RATE, 0) > _NAMED else "at which bursts passed the bottleneck"
-    return FoundSetting(_rounded(path.rate), f"of whole frames: the rate {how}")
-
-
-def _rounded(rate: float) -> str:
-    return str(Rate(1000 * max(round(rate / 1000), 1)))
+    return FoundSetting(str(rounded(path.rate)), f"of whole frames: the rate {how}")
 
 
 def _mtu(seen: Closely, path: SeenPath) -> FoundSetting | None:
     facts = seen.explanation.facts
     assert facts is not None
     mtu = path.mss + path.headers
-    return None if mtu == 1500 else FoundSetting(f"{mtu} B", f"full segments carry {facts.mss:,} B")
+    known = all(facts.mss_options) or bool((seen.found.end - seen.found.seq == facts.mss).any())
+    return None if mtu == 1500 or not known else FoundSetting(f"{mtu} B", f"full segments carry {facts.mss:,} B")
 
 
 def _limit(path: SeenPath) -> FoundSetting | None:
@@ -286,7 +297,7 @@ def _undoing(
     if path.queue is not None and path.rate:
         yield from _queues(path)
     if path.rate and has(Limit.RATE):
-        twice = _rounded(2 * path.rate)
+        twice = str(rounded(2 * path.rate))
         yield Undo("twice-the-rate", f'links={{"path": {{"rate": "{twice}"}}}}', "a bottleneck twice as fast",
                    (Limit.RATE,))  # fmt: skip
     if program.kind == "Bulk":

@@ -15,7 +15,7 @@ ISN = 0xFFFFF000  # so that sequence numbers wrap
 
 @dataclass(frozen=True)
 class Packet:
-    """One packet between a client (10.0.0.1:40000) and a server (10.0.0.2:80). Numbers count from the ISN."""
+    """One packet between a client (10.0.0.1) and a server (10.0.0.2:80). Numbers count from the ISN."""
 
     ms: float
     back: bool = False  # from the server
@@ -27,6 +27,7 @@ class Packet:
     stamps: tuple[int, int] | None = None
     options: bytes = b""
     head: bytes = b""  # the first bytes of the payload
+    port: int = 40000  # of the client
 
     @property
     def frame(self) -> bytes:
@@ -34,7 +35,7 @@ class Packet:
         options = self.options
         if self.stamps:
             options += struct.pack(">BBBBII", 1, 1, 8, 10, *self.stamps)
-        client, server = (b"\x0a\0\0\x01", 40000), (b"\x0a\0\0\x02", 80)
+        client, server = (b"\x0a\0\0\x01", self.port), (b"\x0a\0\0\x02", 80)
         source, target = (server, client) if self.back else (client, server)
         if self.back:
             seq, ack = ack_of(self.seq), seq_of(self.ack)

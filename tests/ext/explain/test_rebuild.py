@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import shutil
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.errors import InputError
-from lab.ext.explain import api, files
+from lab.errors import InputError, MachineError
+from lab.ext.explain import api, commands, display, files, page
 from lab.ext.explain.explaining import look_closely
-from lab.ext.explain.measuring import measure
-from lab.ext.explain.planning import RebuildPlan, plan
+from lab.ext.explain.gains import Gains, check_capture, transfer_of
+from lab.ext.explain.measuring import _by_chance, measure
+from lab.ext.explain.planning import FoundSetting, RebuildPlan, plan
 from lab.spec import find
 from lab.units import Size
 from tests.ext.explain.captures import ACK, MSS, PSH, Packet, handshake, pcap, windows
@@ -98,7 +101,7 @@ def test_segments_lost_behind_a_short_queue_are_lost_by_chance(tmp_path: Path) -
 def test_the_files_pass_lab_check_and_are_refused_the_second_time(tmp_path: Path, name: str) -> None:
     capture = Path(shutil.copy(DATA / name, tmp_path))
     pack = tmp_path / "again"
-    assert len(api.rebuild(capture, pack)) == 4
+    assert len(api.rebuild(capture, pack)) == 5
     assert not find.check([*pack.glob("experiments/*/*.py"), *pack.glob("topologies/*.yaml")])
     assert "The capture does not show" in (pack / "topologies" / "path.yaml").read_text()
     with pytest.raises(InputError, match="already exists"):
@@ -109,7 +112,7 @@ def test_the_files_pass_lab_check_and_are_refused_the_second_time(tmp_path: Path
 def test_any_name_of_a_capture_can_stand_in_the_files(name: str, tmp_path_factory: pytest.TempPathFactory) -> None:
     tmp_path = tmp_path_factory.mktemp("named")
     made = plan(look_closely(DATA / "lossy.pcap"))
-    files.write(made, Path(name), tmp_path / "again")
+    files.write(made, name, "", tmp_path / "again")
     assert not find.check([*tmp_path.glob("again/experiments/*/*.py"), *tmp_path.glob("again/topologies/*.yaml")])
 
 
@@ -132,3 +135,106 @@ def test_gains_need_a_run(type_here: Type, tmp_path: Path) -> None:
     answer = type_here("lab explain lossy.pcap --gains again --results none")
     assert answer.returncode == 2
     assert answer.stderr.startswith("lab: ")
+
+
+def test_the_chance_of_many_losses_is_a_probability() -> None:
+    assert _by_chance(2, 3) == pytest.approx(3 * 0.2**2 * 0.8 + 0.2**3)
+    assert _by_chance(0, 5000) == pytest.approx(1)
+    assert _by_chance(1000, 5000) == pytest.approx(0.5, abs=0.01)
+    assert _by_chance(1500, 5000) < 1e-9
+
+
+def _with_mss(mss: int, size: int) -> list[Packet]:
+    """Return a transfer of segments of `size` bytes, whose handshake agrees on `mss`."""
+    option = struct.pack(">BBH", 2, 4, mss)
+    packets = [replace(each, options=option) if not each.seq else each for each in handshake(20)]
+    for turn in range(20):
+        packets += [Packet(40 + 20 * turn, seq=1 + size * turn, size=size)]
+        packets += [Packet(60 + 20 * turn, back=True, ack=1 + size * (turn + 1))]
+    return packets
+
+
+@pytest.mark.parametrize("mss", [1, 3, 27, 65_496])
+def test_an_mtu_that_no_link_can_have_is_refused(tmp_path: Path, mss: int) -> None:
+    with pytest.raises(InputError, match=f"need an MTU of {mss + 40:,} B, and a link of the lab has 68 B to 65,535 B"):
+        _planned(tmp_path, _with_mss(mss, min(mss, 100)))
+
+
+def test_a_full_segment_that_nobody_saw_decides_no_mtu(tmp_path: Path) -> None:
+    packets = [each for each in _with_mss(1448, 100) if each.seq and each.ack]  # without the handshake
+    assert _planned(tmp_path, packets).mtu is None
+    assert _planned(tmp_path, _with_mss(1000, 100)).mtu == FoundSetting("1040 B", "full segments carry 1,000 B")
+
+
+def _read_slowly(bytes_a_second: int) -> list[Packet]:
+    """Return a transfer of 65,160 bytes, whose reader then takes so many bytes once a second."""
+    left = 65535 - 45 * MSS  # of the first window
+    packets = windows(20, [45], window=left)
+    for second in range(1, 20):
+        packets.append(Packet(1000 * second, back=True, ack=1 + 45 * MSS, window=left + bytes_a_second * second))
+    return packets
+
+
+def test_a_reader_that_would_take_hours_is_refused(tmp_path: Path) -> None:
+    fields = _planned(tmp_path, _read_slowly(50)).program.fields
+    assert (fields["rate"], fields["block"]) == ("400 bit/s", "50 B")
+    with pytest.raises(InputError, match="at the rate of its reader, it takes 6,517 s; the lab rebuilds up to 3,000 s"):
+        _planned(tmp_path, _read_slowly(10))
+
+
+def test_a_failure_leaves_no_part_of_the_pack(tmp_path: Path) -> None:
+    pack = tmp_path / "again"
+    pack.mkdir()
+    (pack / "experiments").write_text("a file of the user's")
+    with pytest.raises(MachineError, match="cannot be written: Not a directory"):
+        api.rebuild(DATA / "lossy.pcap", pack)
+    assert [each.name for each in pack.iterdir()] == ["experiments"]
+
+
+def test_a_link_that_leads_nowhere_is_not_written_through(tmp_path: Path) -> None:
+    (tmp_path / "topologies").mkdir()
+    (tmp_path / "topologies" / "path.yaml").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(InputError, match="already exists"):
+        api.rebuild(DATA / "lossy.pcap", tmp_path)
+    assert not (tmp_path / "elsewhere").exists()
+
+
+def _two_connections(file: Path) -> Path:
+    small = [replace(each, port=40001) for each in windows(40, [20] * 5)]
+    file.write_bytes(pcap(sorted([*windows(40, [20] * 10), *small], key=lambda each: each.ms)))
+    return file
+
+
+def test_gains_are_shown_for_the_connection_that_was_rebuilt(tmp_path: Path) -> None:
+    capture = _two_connections(tmp_path / "two.pcap")
+    api.rebuild(capture, tmp_path / "again", flow=2)
+    gains = Gains("reproduced", (), (), files.source_of(tmp_path / "again"))
+    assert transfer_of(api.explain(capture), gains).number == 2
+    text = page.render(api.explain(capture), gains)
+    assert text.index('id="connection-2"') < text.index('id="gains"')
+    assert display.plain(api.explain(capture), gains)["gains"]["connection"] == 2
+    with pytest.raises(InputError, match="connection 2, which is not explained; choose --flow 2"):
+        transfer_of(api.explain(capture, flow=1), gains)
+
+
+def test_gains_are_not_shown_for_another_capture(tmp_path: Path) -> None:
+    capture = _two_connections(tmp_path / "two.pcap")
+    api.rebuild(capture, tmp_path / "again", flow=2)
+    gains = Gains("reproduced", (), (), files.source_of(tmp_path / "again"))
+    packed = tmp_path / "two.pcap.gz"
+    packed.write_bytes(gzip.compress(capture.read_bytes()))
+    check_capture(gains, packed)
+    with pytest.raises(InputError, match="is not the capture whose transfer was rebuilt"):
+        check_capture(gains, DATA / "lossy.pcap")
+
+
+def test_the_command_shows_gains_only_for_their_capture_and_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    capture = _two_connections(tmp_path / "two.pcap")
+    api.rebuild(capture, tmp_path / "again", flow=2)
+    monkeypatch.setattr(api, "gains", lambda folder, **_: Gains("reproduced", (), (), files.source_of(folder)))
+    with pytest.raises(InputError, match="is not the capture"):
+        commands.explain(DATA / "lossy.pcap", gains=tmp_path / "again")
+    with pytest.raises(InputError, match="choose --flow 2"):
+        commands.explain(capture, flow=1, gains=tmp_path / "again", as_json=True)

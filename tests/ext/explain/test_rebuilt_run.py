@@ -34,6 +34,6 @@ def test_a_window_limited_transfer_is_rebuilt_and_a_larger_window_is_worth_most(
     assert gains.verdict == "reproduced"
     assert gains.best is not None
     assert gains.best.change == "a receive buffer twice as large"
-    assert "a receive buffer twice as large" in sentence(transfer_of(found), gains)
+    assert "a receive buffer twice as large" in sentence(transfer_of(found, gains), gains)
     assert "a receive buffer twice as large" in page.render(found, gains)
     assert display.plain(found, gains)["gains"]["changes"]
