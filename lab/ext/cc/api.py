@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.app.options import RunOptions, SuiteOptions, spread
+from lab.base.version import series
 from lab.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,9 +43,13 @@ def cc(
     pack = cases.load()
     wanted = judging.chosen(pack, case, quick)
     file = Path(control) if Path(control).suffix == ".c" else None
-    name = kernels.control_in(file) if file else str(control)
-    kernel = _kernel(options.kernel, tree, file, trust)
-    known = tuple(dict.fromkeys([*kernels.controls(kernel), *([name] if file else [])]))
+    if file is not None:
+        plain = _plain(options.kernel, tree, file)
+        name = kernels.control_in(file, plain)
+        kernel = _changed(plain, file, trust)
+    else:
+        name, kernel = str(control), _kernel(options.kernel, tree)
+    known = kernels.controls(kernel, [name, *(each.strip() for each in (against or "").split(","))])
     judging.need(name, known)
     rivals = judging.rivals(against, known)
     run = RunOptions(**options.given())
@@ -52,17 +57,35 @@ def cc(
     return judging.judged(pack, wanted, name, settings, run, quick, rivals)
 
 
-def _kernel(name: str | None, tree: Path | str | None, file: Path | None, trust: bool) -> UmlKernel:
-    """Return the kernel of this name, with the C file built in if there is one, or the kernel of a source tree."""
+def _kernel(name: str | None, tree: Path | str | None) -> UmlKernel:
+    """Return the kernel of this name, or the kernel of a source tree."""
     from lab.base.building import shown
     from lab.machine.kernel import build, find
 
-    if tree is not None and (name is not None or file is not None):
-        other = "--kernel" if name is not None else f"{file}"
-        raise InputError(f"{other} and --tree contradict each other; give one of them")
-    if tree is None and file is None:
+    if tree is None:
         return find(name)
+    if name is not None:
+        raise InputError("--kernel and --tree contradict each other; give one of them")
     with shown() as progress:
-        if file is not None:
-            return build(name, files=[file], progress=progress, trust=trust)
-        return build(tree=Path(str(tree)), progress=progress)
+        return build(tree=Path(tree), progress=progress)
+
+
+def _plain(name: str | None, tree: Path | str | None, file: Path) -> UmlKernel:
+    """Return the kernel that the C file changes. Raises InputError if it is not a series without changes."""
+    from lab.machine.kernel import find
+
+    if tree is not None:
+        raise InputError(f"{file} and --tree contradict each other; give one of them")
+    kernel = find(name)
+    if not kernel.answers_to(None):
+        raise InputError(f"--kernel {name}: a C file needs a plain kernel such as {series(kernel.version)}")
+    return kernel
+
+
+def _changed(plain: UmlKernel, file: Path, trust: bool) -> UmlKernel:
+    """Return the kernel with the C file built in, under a name that the lab derives."""
+    from lab.base.building import shown
+    from lab.machine.kernel import build
+
+    with shown() as progress:
+        return build(plain.name, files=[file], progress=progress, trust=trust)
