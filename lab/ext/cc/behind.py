@@ -49,7 +49,8 @@ def _queue(record: Record) -> list[tuple[float, float]]:
     name = outputs.queue("bottleneck", "forward")
     if name not in record.outputs:
         return []
-    samples = record.json(name)
+    if not (samples := record.json(name)):
+        return []
     zero, step = samples[0]["ns"], max(1, len(samples) // POINTS)
     parts = [samples[at : at + step] for at in range(0, len(samples), step)]
     return [((part[0]["ns"] - zero) / 1e9, max(each["backlog"] for each in part)) for part in parts]

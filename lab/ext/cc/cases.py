@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from sys import float_info
 from typing import Any
 
 from lab.errors import InputError
+from lab.ext.cc import flows
 from lab.ext.cc.scale import Scale
 from lab.spec import document, find, shipped
 from lab.spec.document import Document
@@ -61,21 +62,20 @@ def load() -> JudgePack:
         raise InputError(f"there is no pack '{PACK}' here, nor in the lab")
     studies = {study.id: study for study in find.find([str(folder)])}
     scores = document.read(folder / SCORES)
-    references = _references(folder / REFERENCES)
-    if problems := list(_mistakes(scores, studies)):
+    file = folder / REFERENCES
+    references = document.read(file) if file.exists() else Document(file, {}, {})
+    if problems := [*_mistakes(scores, studies), *_mistakes_in_references(references)]:
         raise SpecError(problems)
-    cases = tuple(_case(scores, name, studies[name], references.get(name, {})) for name in scores.data)
-    return JudgePack(cases, studies[MIXTURE], str(references.get("kernel", "")))
-
-
-def _references(file: Path) -> Mapping[str, Any]:
-    return document.read(file).data if file.exists() else {}
+    cases = tuple(_case(scores, name, studies[name], references.data.get(name, {})) for name in scores.data)
+    return JudgePack(cases, studies[MIXTURE], str(references.data.get("kernel", "")))
 
 
 def _mistakes(scores: Document, studies: Mapping[str, LoadedExperiment]) -> Iterator[Problem]:
     """Yield the mistakes in the file with the scales."""
     if MIXTURE not in studies:
         yield scores.problem((), f"the pack has no study {MIXTURE}; add it")
+    elif wrong := flows.mistake(studies[MIXTURE], rival=True):
+        yield scores.problem((), f"{MIXTURE}: {wrong}")
     for name, keys in scores.data.items():
         if name not in studies:
             yield scores.problem((name,), f"{name}: unknown study{suggestion(name, studies)}")
@@ -89,23 +89,63 @@ def _mistakes(scores: Document, studies: Mapping[str, LoadedExperiment]) -> Iter
         for key in (*_TEXTS, "none", "all"):
             if key not in keys:
                 yield scores.problem((name,), f"{name}: missing: {key}")
-        figures = [case.figure for case in studies[name].cases()]
-        if (figure := str(keys.get("figure"))) not in figures:
-            yield scores.problem((name, "figure"), f"{name}: unknown figure '{figure}'{suggestion(figure, figures)}")
-        yield from _mistakes_in_scale(scores, name, keys)
+        units = {case.figure: getattr(case.metric, "unit", "") for case in studies[name].cases()}
+        if (figure := str(keys.get("figure"))) not in units:
+            yield scores.problem((name, "figure"), f"{name}: unknown figure '{figure}'{suggestion(figure, units)}")
+        if wrong := flows.mistake(studies[name]):
+            yield scores.problem((name,), f"{name}: {wrong}")
+        elif {"none", "all"} <= keys.keys():
+            yield from _mistakes_in_scale(scores, studies[name], keys, units.get(figure, ""))
 
 
-def _mistakes_in_scale(scores: Document, name: str, keys: Mapping[str, Any]) -> Iterator[Problem]:
+def _mistakes_in_scale(
+    scores: Document, study: LoadedExperiment, keys: Mapping[str, Any], unit: str
+) -> Iterator[Problem]:
+    """Yield the mistakes in the ends of a scale. `unit` is that of the case's figure, or "" if it is unknown."""
+    ends = {}
     for key in ("none", "all"):
         try:
-            _bound(keys.get(key), key)
+            ends[key] = flows.buffer_time(flows.bottleneck(study)) if _is_buffer(keys, key) else Value.of(keys[key])
         except UnitError as error:
-            yield scores.problem((name, key), f"{name}: {key}: {told(error)}")
+            yield scores.problem((study.id, key), f"{study.id}: {key}: {told(error)}")
+    if len(ends) < 2:
+        return
+    none, all_ = ends["none"], ends["all"]
+    if none is None:
+        message = "the bottleneck has no rate, or no pfifo queue with a limit; give a figure"
+        yield scores.problem((study.id, "none"), f"{study.id}: none: {message}")
+    elif all_ is None or not (_is_finite(none.number) and _is_finite(all_.number) and none.number != all_.number):
+        yield scores.problem((study.id, "all"), f"{study.id}: none and all should be two different finite figures")
+    elif not none.unit == all_.unit == (unit or all_.unit):
+        message = f"none is in {none.unit}, all in {all_.unit}, and the figure in {unit or 'the unit of all'}"
+        yield scores.problem((study.id, "all"), f"{study.id}: {message}; use one unit")
 
 
-def _bound(given: Any, key: str) -> Value | None:
-    """Return an end of a scale; None for the full buffer."""
-    return None if given == "buffer" and key == "none" else Value.of(given)
+def _mistakes_in_references(references: Document) -> Iterator[Problem]:
+    """Yield the mistakes in the file with the references' figures."""
+    for name, given in references.data.items():
+        if name == "kernel":
+            continue
+        if not isinstance(given, dict):
+            yield references.problem((name,), f"{name}: should be a mapping of congestion controls to figures")
+            continue
+        for control, figures in given.items():
+            if not isinstance(figures, list) or not figures or not all(map(_is_number, figures)):
+                message = f"{name}: {control}: should be a list of numbers, such as [0.94, 0.93]"
+                yield references.problem((name, control), message)
+
+
+def _is_number(given: object) -> bool:
+    return isinstance(given, int | float) and not isinstance(given, bool) and _is_finite(given)
+
+
+def _is_finite(number: float) -> bool:
+    return abs(number) <= float_info.max  # an integer of YAML may be larger
+
+
+def _is_buffer(keys: Mapping[str, Any], key: str) -> bool:
+    """Return whether an end of a scale is the time of a full buffer."""
+    return key == "none" and keys[key] == "buffer"
 
 
 def _case(scores: Document, name: str, study: LoadedExperiment, references: Mapping[str, Any]) -> JudgeCase:
@@ -117,7 +157,7 @@ def _case(scores: Document, name: str, study: LoadedExperiment, references: Mapp
         title=texts["title"],
         criterion=texts["criterion"],
         figure=texts["figure"],
-        scale=Scale(_bound(keys["none"], "none"), all_, texts["because"]),
+        scale=Scale(None if _is_buffer(keys, "none") else Value.of(keys["none"]), all_, texts["because"]),
         law=texts["law"],
         blind=texts["blind"],
         is_quick=keys.get("quick") is True,

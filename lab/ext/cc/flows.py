@@ -29,6 +29,24 @@ def is_judged(flow: Flow) -> bool:
     return flow.name == JUDGED or flow.name.startswith(f"{JUDGED}-")
 
 
+def mistake(study: LoadedExperiment, rival: bool = False) -> str:
+    """Return why the judge cannot use a study, with the remedy, or "". With `rival`, it also needs a rival."""
+    workload = study.experiment.workload
+    parts = workload.flows if isinstance(workload, Flows) else ()
+    changing = [flow for flow in parts if is_judged(flow) or (rival and flow.name == RIVAL)]
+    if not any(map(is_judged, changing)):
+        return f"no flow is under judgement; give its workload, a Flows, a flow with the name '{JUDGED}'"
+    if rival and not any(flow.name == RIVAL for flow in changing):
+        return f"no flow is the rival; give its workload a flow with the name '{RIVAL}'"
+    for flow in changing:
+        if not hasattr(flow.workload, "congestion"):
+            kind = type(flow.workload).__name__
+            return f"flow '{flow.name}' is a {kind}, which takes no congestion control; use a Bulk"
+    if not any(link.name == BOTTLENECK for case in study.cases()[:1] for link in case.network.links):
+        return f"its topology has no link '{BOTTLENECK}'; give the link that limits the flows this name"
+    return ""
+
+
 def with_control(workload: Traffic, control: str, rival: str = "") -> Traffic:
     """Return the flows with `control` under judgement, and with `rival`, if given, for the rival."""
     assert isinstance(workload, Flows)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from lab.ext.cc import cases, flows
 from lab.ext.cc.cases import JudgeCase
-from lab.guest.workload import Flows
+from lab.guest.workload import Bulk, Flow, Flows, Ping
 from lab.report.wording import figure
 from lab.spec import shipped
 from lab.spec.errors import SpecError
-from lab.units import Value
+from lab.units import Size, Value
 
 CASES = cases.load().cases
 
@@ -110,6 +111,11 @@ def test_a_full_buffer_takes_its_frames_time() -> None:
         ("  quick: true", "  quik: true", r"quik: unknown key; did you mean 'quick'"),
         ("  blind:", "  blnd:", r"missing: blind"),
         ("  all: 0.941", "  all: 0.941 apples", r"all: '0.941 apples' is not"),
+        ("  all: 0.941", "  all: 0", r"none and all should be two different finite figures"),
+        ("  all: 0.941", "  all: .nan", r"none and all should be two different finite figures"),
+        ("  all: 0.941", f"  all: 1{'0' * 400}", r"none and all should be two different finite figures"),
+        ("  none: 0\n", "  none: 100 ms\n", r"none is in s, all in 1, and the figure in 1; use one unit"),
+        ("  none: 0\n", "  none: buffer\n", r"none is in s, all in 1, and the figure in 1; use one unit"),
     ],
 )
 def test_a_mistake_in_the_scores_has_a_line(copy: Path, was: str, now: str, says: str) -> None:
@@ -118,6 +124,38 @@ def test_a_mistake_in_the_scores_has_a_line(copy: Path, was: str, now: str, says
     with pytest.raises(SpecError, match=says) as refused:
         cases.load()
     assert str(refused.value).startswith(f"packs/{cases.PACK}/{cases.SCORES}:")
+
+
+@pytest.mark.parametrize("given", ["x", "{cubic: x}", "{cubic: []}", "{cubic: [0.9, x]}", "{cubic: [.inf]}"])
+def test_a_mistake_in_the_references_has_a_line(copy: Path, given: str) -> None:
+    (copy / cases.REFERENCES).write_text(f"kernel: 7.2.13-1\nrfc9743/one-flow: {given}\n")
+    with pytest.raises(SpecError, match=rf"{cases.REFERENCES}:2: rfc9743/one-flow: .*should be a"):
+        cases.load()
+
+
+@pytest.mark.parametrize(
+    ("name", "was", "now", "says"),
+    [
+        ("one-flow", '"judged"', '"other"', "no flow is under judgement"),
+        ("mixture", '"rival"', '"other"', "no flow is the rival"),
+    ],
+)
+def test_a_study_that_the_judge_cannot_use_has_a_line(copy: Path, name: str, was: str, now: str, says: str) -> None:
+    file = copy / "experiments" / "rfc9743" / f"{name}.py"
+    assert was in file.read_text()
+    file.write_text(file.read_text().replace(was, now))
+    with pytest.raises(SpecError, match=rf"{cases.SCORES}:\d+: rfc9743/{name}: {says}"):
+        cases.load()
+
+
+def test_a_study_needs_flows_and_a_bottleneck(monkeypatch: pytest.MonkeyPatch) -> None:
+    study = CASES[0].study
+    alone = replace(study, experiment=replace(study.experiment, workload=Bulk(size=Size(1000))))
+    assert "give its workload, a Flows" in flows.mistake(alone)
+    deaf = replace(study, experiment=replace(study.experiment, workload=Flows(flows=(Flow("judged", Ping()),))))
+    assert "flow 'judged' is a Ping, which takes no congestion control" in flows.mistake(deaf)
+    monkeypatch.setattr(flows, "BOTTLENECK", "narrow")
+    assert "its topology has no link 'narrow'" in flows.mistake(study)
 
 
 def test_a_case_may_lack_references(copy: Path) -> None:
