@@ -12,25 +12,26 @@ from lab.ext.cc.scale import MOST, Score, by_case, by_criterion
 from lab.record.record import Record
 from lab.units import Value
 
-NOTABLE = 10.0  # points below the references that the card points out
+NOTABLE = 10.0  # points below the references that the card may point out
 
 
 @dataclass(frozen=True)
 class CaseScore:
     """Holds the outcome of one case: its figure, and its points seed by seed.
 
-    A case without a figure has no points from any seed, and `why` has the reason. A case that cannot run on the kernel
-    has no seeds, and no place in the score.
+    A seed without a figure earns 0 points, and `why` has the reason. A case that cannot run on the kernel has no seeds,
+    and no place in the score.
     """
 
     case: JudgeCase
     figure: Value | None
     seeds: tuple[float, ...]
     why: str = ""
-    references: Mapping[str, float] = field(default_factory=dict)  # the points of well-known congestion controls
+    references: Mapping[str, float] = field(default_factory=dict)  # well-known ones' points with the same seeds
+    known: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # their points with each of their seeds
     base: str = ""  # the reference that the judged congestion control changes; "" if it is no reference
     others: Mapping[str, Value] = field(default_factory=dict)  # the study's other figures
-    paths: Mapping[str, float | None] = field(default_factory=dict)  # changed path -> points with the first seed
+    paths: Mapping[str, float] = field(default_factory=dict)  # changed path -> points with the first seed
     records: tuple[Record, ...] = ()
 
     @property
@@ -51,9 +52,25 @@ class CaseScore:
         return max(0.0, min(self.compared.values()) - self.score.points)
 
     @property
+    def is_low(self) -> bool:
+        """Whether the case is more than `NOTABLE` points below all that it is compared with, and beyond their scatter.
+
+        The difference must exceed the range of a reference's points over its seeds. With several seeds, the intervals
+        must not overlap either.
+        """
+        return bool(self.compared) and all(map(self._is_below, self.compared))
+
+    def _is_below(self, reference: str) -> bool:
+        score, known = self.score, self.known[reference]
+        if score is None or self.references[reference] - score.points <= max(NOTABLE, max(known) - min(known)):
+            return False
+        low = Score.of(known).low
+        return score.high is None or low is None or score.high < low
+
+    @property
     def furthest(self) -> tuple[str, float] | None:
         """The changed path that moves the points most, with the difference; None without changed paths."""
-        moved = {path: points - self.seeds[0] for path, points in self.paths.items() if points is not None}
+        moved = {path: points - self.seeds[0] for path, points in self.paths.items()}
         return max(moved.items(), key=lambda each: abs(each[1])) if moved else None
 
     def plain(self) -> dict[str, Any]:
@@ -132,9 +149,18 @@ class Card:
         }
 
     @property
+    def is_comparable(self) -> bool:
+        """Whether the references were measured on a kernel of the same version."""
+        return _upstream(self.measured_on) == _upstream(str(self.kernel["version"]))
+
+    @property
     def notable(self) -> Sequence[CaseScore]:
-        """The cases that are more than `NOTABLE` points below what they are compared with, the worst first."""
-        return sorted((each for each in self.scored if each.below > NOTABLE), key=lambda each: -each.below)
+        """The cases that are far below what they are compared with (`is_low`), the worst first.
+
+        There are none if the references were measured on another version.
+        """
+        low = [each for each in self.scored if each.is_low] if self.is_comparable else []
+        return sorted(low, key=lambda each: -each.below)
 
     def plain(self) -> dict[str, Any]:
         """Return the card as plain data for JSON."""
@@ -151,6 +177,11 @@ class Card:
             "cases": [each.plain() for each in self.cases],
             "mixtures": [each.plain() for each in self.mixtures],
         }
+
+
+def _upstream(version: str) -> str:
+    """Return a kernel's version without that of the package: 7.2.13 for 7.2.13-1."""
+    return version.partition("-")[0]
 
 
 def _by_criterion(scored: Iterable[CaseScore]) -> Mapping[str, list[tuple[float, ...]]]:

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lab.ext.cc.card import NOTABLE, Card, CaseScore
+from lab.ext.cc.card import Card, CaseScore
 from lab.ext.cc.scale import Score
 from lab.report.wording import DASH, figure, listed, plural
 
@@ -53,7 +53,18 @@ def below(each: CaseScore) -> str:
     return f"{each.below:.0f} points below {'the unchanged ' if len(names) == 1 else 'each of '}{listed(names)}"
 
 
+def uncompared(card: Card) -> str:
+    """Return why the card compares no case with the references, or "" if it does. A pack may have no references."""
+    if not any(each.known for each in card.cases):
+        return ""
+    if not card.is_comparable:
+        return f"no case is compared, because the references ran on {card.measured_on}"
+    known = any(each.references for each in card.cases)
+    return "" if known else f"no case is compared, because the references did not run with {seeds(card)}"
+
+
 def _table(card: Card) -> Table:
+    notable = card.notable
     names = list(dict.fromkeys(name for each in card.cases for name in each.references))
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     table.add_column("case", overflow="fold")
@@ -65,14 +76,14 @@ def _table(card: Card) -> Table:
         table.add_row(Text(criterion, style="bold"))
         for each in cases:
             others = [f"{each.references[name]:.0f}" if name in each.references else DASH for name in names]
-            table.add_row(f"  {each.case.title}", figure(each.figure), _points(each), *others)
+            table.add_row(f"  {each.case.title}", figure(each.figure), _points(each, each in notable), *others)
     return table
 
 
-def _points(each: CaseScore) -> Text:
+def _points(each: CaseScore, is_notable: bool) -> Text:
     if each.score is None:
         return Text(DASH)
-    return Text(f"{each.score.points:.0f}", style="bold red" if each.below > NOTABLE else "bold")
+    return Text(f"{each.score.points:.0f}", style="bold red" if is_notable else "bold")
 
 
 def _mixtures(card: Card) -> Table:
@@ -88,6 +99,8 @@ def _mixtures(card: Card) -> Table:
 
 def _lines(card: Card) -> Iterator[tuple[str, str]]:
     """Yield remarks with their styles."""
+    if said := uncompared(card):
+        yield said, "yellow"
     for each in card.notable:
         yield f"{each.case.title}: {below(each)} ({each.case.name})", "red"
     for each in card.cases:

@@ -13,14 +13,16 @@ from lab.ext.cc import flows
 from lab.ext.cc.card import Card, CaseScore, Mixture
 from lab.ext.cc.cases import JudgeCase, JudgePack
 from lab.machine.kernel import GuestTimeout
+from lab.report.wording import listed
 from lab.runner.plan import Settings
 from lab.spec.case import Case
 from lab.spec.errors import instead
-from lab.units import Value
+from lab.units import UnitError, Value
 from lab.verdict import Result
 from lab.verdict.judged import JudgedClaim
 
 SEEDS = 3  # of the full card
+NONE_SUCH = "this kernel has no congestion control"  # what a guest says
 
 
 def judged(
@@ -39,8 +41,8 @@ def judged(
         studies.append(flows.mixture_of(pack.mixture, control, tuple(rivals), seeds))
     done = running.run(studies, settings, options, tells=False)
     for error in done.errors:
-        if error.exit_code == MachineError.exit_code or isinstance(error, GuestTimeout):
-            raise error  # the machine failed, not the congestion control
+        if error.exit_code == MachineError.exit_code or isinstance(error, GuestTimeout) or NONE_SUCH in str(error):
+            raise error  # the congestion control had no trial
     found = {claim.declared.id: claim for claim in done.judged}
     return Card(
         control=control,
@@ -54,34 +56,47 @@ def judged(
 
 
 def _scored(case: JudgeCase, control: str, claim: JudgedClaim, first: int, seeds: int) -> CaseScore:
-    """Return a case's points. References have the same seeds if the first seed is 1, and otherwise all their seeds."""
+    """Return a case's points. References without a figure for each of the same seeds are left out."""
     results = _results(claim, control)
     result, buffer = results[case.figure], _buffer(claim, control)
     missing = result.verdict
-    known = {name: figures[: seeds if first == 1 else None] for name, figures in case.references.items()}
-    references = {name: fmean(case.scale.points(each, buffer) for each in of) for name, of in known.items()}
-    scored = CaseScore(case, result.measured, (), references=references, base=control)
+    known = {name: tuple(_points(case, each, buffer) for each in of) for name, of in case.references.items()}
+    same = {name: of[first - 1 : first - 1 + seeds] for name, of in known.items() if first > 0}
+    references = {name: fmean(of) for name, of in same.items() if len(of) == seeds}
+    scored = CaseScore(case, result.measured, (), references=references, known=known, base=control)
     if missing is not None and missing.kind == "skipped":
         return replace(scored, why=missing.reason)
     if result.measured is None:
         return replace(scored, seeds=(0.0,) * seeds, why=missing.reason if missing else "no figure")
+    points = {seed: _points(case, figure, buffer) for (seed, _), figure in result.sample.figures.items()}
+    wanted = range(first, first + seeds)
+    lost = [str(seed) for seed in wanted if seed not in points]
     return replace(
         scored,
-        seeds=tuple(case.scale.points(each, buffer) for each in result.sample.values),
+        seeds=tuple(points.get(seed, 0.0) for seed in wanted),
+        why=f"no figure with {'seed' if len(lost) == 1 else 'seeds'} {listed(lost)}" if lost else "",
         others={name: each.measured for name, each in results.items() if name != case.figure and each.measured},
         paths=dict(_paths(case, control, claim)) if case.varies else {},
         records=tuple(record for record in claim.records if record.trial.arm == control),
     )
 
 
-def _paths(case: JudgeCase, control: str, claim: JudgedClaim) -> Mapping[str, float | None]:
-    """Return the points on each changed path that ran. A path on which the figure is missing has none."""
-    found: dict[str, float | None] = {}
+def _points(case: JudgeCase, figure: Value, buffer: Value | None) -> float:
+    """Return a figure's points. Raises InputError if an experiment's own metric has another unit than the scale."""
+    try:
+        return case.scale.points(figure, buffer)
+    except UnitError as error:
+        raise InputError(f"{case.name}: {error}; change the scale") from None
+
+
+def _paths(case: JudgeCase, control: str, claim: JudgedClaim) -> Mapping[str, float]:
+    """Return the points on each changed path that ran. A path on which the figure is missing earns 0 points."""
+    found = {}
     for path in flows.PATHS:
         name = flows.path_arm(control, path)
         if result := _results(claim, name).get(case.figure):
             measured = result.measured
-            found[path] = 0.0 if measured is None else case.scale.points(measured, _buffer(claim, name))
+            found[path] = 0.0 if measured is None else _points(case, measured, _buffer(claim, name))
     return found
 
 

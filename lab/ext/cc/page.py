@@ -11,7 +11,7 @@ from pathlib import Path
 from lab.base.foreign import printable
 from lab.errors import MachineError
 from lab.ext.cc import behind, display
-from lab.ext.cc.card import NOTABLE, Card, CaseScore
+from lab.ext.cc.card import Card, CaseScore
 from lab.ext.cc.scale import MOST
 from lab.report import html, page
 from lab.report.wording import DASH, figure, interval
@@ -80,6 +80,8 @@ def _body(card: Card) -> Iterator[str]:
 
 
 def _stands_out(card: Card) -> Iterator[str]:
+    if said := display.uncompared(card):
+        yield said
     for each in card.notable:
         yield f"{each.case.title}: {display.below(each)}"
     yield from (f"{each.case.title}: {each.why}" for each in card.cases if each.why)
@@ -91,22 +93,18 @@ def _references(card: Card) -> list[str]:
 
 def _picture(card: Card) -> str:
     names = _references(card)
-    parts = []
+    parts, notable = [], card.notable
     for criterion, cases in groupby(card.cases, key=lambda each: each.case.criterion):
-        rows = "".join(_row(each, names) for each in cases)
+        rows = "".join(_row(each, names, each in notable) for each in cases)
         parts.append(f'<h3>{escape(criterion.capitalize())}</h3><ol class="dots">{rows}</ol>')
     keys = [f"from 0 to {MOST:.0f} points", f'<span class="dot"></span> {escape(card.control)}']
     keys += [f'<span class="ref ref-{number % 3}"></span> {escape(name)}' for number, name in enumerate(names)]
-    keys += (
-        [f'<span class="dot low"></span> more than {NOTABLE:.0f} points below what it is compared with']
-        if card.notable
-        else []
-    )
+    keys += ['<span class="dot low"></span> far below what it is compared with'] if notable else []
     shown = "".join(f"<span>{key}</span>" for key in keys)
     return f'<div class="points">{"".join(parts)}<p class="key">{shown}</p></div>'
 
 
-def _row(each: CaseScore, names: list[str]) -> str:
+def _row(each: CaseScore, names: list[str], is_notable: bool) -> str:
     marks = "".join(
         f'<span class="ref ref-{number % 3}" style="left:{_left(each.references[name])}"></span>'
         for number, name in enumerate(names)
@@ -118,7 +116,7 @@ def _row(each: CaseScore, names: list[str]) -> str:
         if score.low is not None and score.high is not None:
             low, high = max(score.low, 0.0), min(score.high, MOST)
             marks += f'<span class="interval" style="left:{_left(low)};width:{high - low:.4g}%"></span>'
-        kind = "dot low" if each.below > NOTABLE else "dot"
+        kind = "dot low" if is_notable else "dot"
         marks += f'<span class="{kind}" style="left:{_left(score.points)}"></span>'
     return (
         f'<li><span class="label"><a href="#{_anchor(each)}">{escape(each.case.title)}</a></span>'

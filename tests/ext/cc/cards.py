@@ -16,8 +16,12 @@ def card(
     mixtures: Sequence[Mixture] = (),
     usual: Sequence[float] = (50.0, 60.0),
     why: str = "",
+    scatter: float = 0.0,
 ) -> Card:
-    """Return a card of the pack's cases: with these points, or else the usual ones. References have 40, 50 and 60."""
+    """Return a card of the pack's cases: with these points, or else the usual ones.
+
+    References have 40, 50 and 60 points, and each of their seeds is up to `scatter` higher or lower.
+    """
     found = []
     for declared in cases.load().cases:
         seeds = tuple(points.get(declared.name, usual))
@@ -25,5 +29,6 @@ def card(
         references = {"reno": 40.0, "cubic": 50.0, "bbr": 60.0}
         case = replace(declared, references=dict.fromkeys(references, (figure,)))
         paths = {"half the rate": 45.0} if case.varies and seeds else {}
-        found.append(CaseScore(case, figure, seeds, "" if seeds else why, references, paths=paths))
+        known = {name: (mean - scatter, mean + scatter) for name, mean in references.items()}
+        found.append(CaseScore(case, figure, seeds, "" if seeds else why, references, known, paths=paths))
     return Card("mine", KERNEL, False, 1, tuple(found), tuple(mixtures), "7.2.13-1")

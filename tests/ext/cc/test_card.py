@@ -33,7 +33,31 @@ def test_a_case_far_below_all_references_stands_out() -> None:
     assert [each.case.name for each in found.notable] == [CASE]
     assert found.notable[0].below == 20
     assert "full link: 20 points below each of reno, cubic, bbr" in text(found)
-    assert not card({CASE: (35.0, 35.0)}).notable, "5 points are within the scatter of seeds and paths"
+    assert not card({CASE: (30.0, 30.0)}).notable, "10 points do not stand out, however little the seeds scatter"
+
+
+def test_a_case_does_not_stand_out_within_the_scatter_of_the_references_seeds() -> None:
+    assert card({CASE: (20.0,)}, scatter=9).notable, "20 is more than 18, from the lowest seed to the highest"
+    assert not card({CASE: (20.0,)}, scatter=11).notable
+    assert not card({CASE: (20.0, 20.0)}, scatter=9).notable, "the interval of two seeds with 31 and 49 reaches 0"
+    assert not card({CASE: (10.0, 30.0)}).notable, "the interval of 10 and 30 reaches 100"
+
+
+def test_references_of_another_version_point_nothing_out() -> None:
+    found = replace(card({CASE: (20.0, 20.0)}), measured_on="7.1.2-1")
+    assert not found.notable
+    assert "no case is compared, because the references ran on 7.1.2-1" in text(found)
+    assert "no case is compared, because the references ran on 7.1.2-1" in page.render(found)
+    assert "dot low" not in page.render(found)
+    same = replace(found, measured_on="7.2.13-2")
+    assert [each.case.name for each in same.notable] == [CASE], "another package of the same version"
+    assert "compared" not in text(same)
+
+
+def test_a_card_says_that_there_are_no_references_with_its_seeds() -> None:
+    found = card()
+    found = replace(found, seed=5, cases=tuple(replace(each, references={}) for each in found.cases))
+    assert "no case is compared, because the references did not run with seeds 5 to 6" in text(found)
 
 
 def test_a_case_that_cannot_run_does_not_count() -> None:
