@@ -7,10 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lab.base.building import Silent
+from lab.base.building import Silent, alone
 from lab.errors import InputError, MachineError
-from lab.machine.kernel import UmlKernel, build, installed
+from lab.machine.kernel import BuildFailed, UmlKernel, build, find, folder, installed
 from lab.machine.kernel.uml import compiling, recipe, relinking
+from lab.machine.kernel.uml.relinking import Parts
+from lab.machine.userland.builder import build as userland
+from lab.machine.userland.program import command
 from lab.spec.errors import SpecError
 from tests.machine.kernel.caches import another_cache
 from tests.machine.kernel.test_builder import leftovers
@@ -24,6 +27,8 @@ SUBLEVEL = 1
 export KBUILD_LDS := arch/um/kernel/vmlinux.lds
 export FLAGS := -static
 export MAKE
+export BASH := bash
+export LAUNCHERS := $(PATH)
 include net/ipv4/Makefile
 OBJECTS := init/main.o $(addprefix net/ipv4/,$(obj-y)) net/core/sock.o net/sched/sock.o
 allnoconfig:
@@ -54,6 +59,15 @@ int cubic(void);
 int main(void) { puts("seccomp=<on/auto/off>"); return cubic(); }
 """
 CUBIC = '#include "net/tcp.h"\nint cubic(void)\n{\n\treturn BETA;\n}\n'
+CONTEXT = """\
+*** a/include/net/tcp.h
+--- b/include/net/tcp.h
+***************
+*** 1 ****
+! #define BETA 7
+--- 1 ----
+! #define BETA 9
+"""
 FILES = {
     "Makefile": MAKEFILE,
     "arch/um/kernel/vmlinux.lds": "/* no sections */\n",
@@ -135,14 +149,21 @@ def test_a_whole_build_gives_the_same_kernel(
     file = written(tmp_path, name, text)
     kernel = build(source_file=packed, files=[file])
     assert kernel.patches == (file.stem,)
-    with monkeypatch.context() as patched:
-        patched.setattr(relinking.Parts, "sources", lambda *_: ())
-        another = tmp_path / "kept"
-        kernel.path.parent.rename(another)
-        again = build(source_file=packed, files=[file])
-    assert (again.id, again.digests) == (kernel.id, kernel.digests)
-    assert again.path.read_bytes() == (another / "linux").read_bytes()
+    again = built_whole(packed, [file], kernel, tmp_path / "kept", monkeypatch)
     assert subprocess.run([again.path]).returncode == (8 if "+ 1" in text else 7)
+
+
+def built_whole(
+    packed: Path, files: list[Path], kernel: UmlKernel, kept: Path, monkeypatch: pytest.MonkeyPatch
+) -> UmlKernel:
+    """The kernel of a whole build, which has the same bytes as `kernel`. That one is moved to `kept`."""
+    kernel.path.parent.rename(kept)
+    with monkeypatch.context() as patched:
+        patched.setattr(Parts, "sources", lambda *_: ())
+        again = build(source_file=packed, files=files)
+    assert (again.id, again.digests) == (kernel.id, kernel.digests)
+    assert again.path.read_bytes() == (kept / "linux").read_bytes()
+    return again
 
 
 def test_a_patch_of_such_files_takes_no_whole_build(packed: Path, one_build: UmlKernel, tmp_path: Path) -> None:
@@ -154,13 +175,71 @@ def test_a_patch_of_such_files_takes_no_whole_build(packed: Path, one_build: Uml
         build(source_file=packed, patches=[written(tmp_path, "header.patch", text)])
 
 
-def test_two_new_files_and_a_changed_one(packed: Path, one_build: UmlKernel, tmp_path: Path) -> None:
-    files = [written(tmp_path, f"tcp_{name}.c", f"int {name};\n") for name in ("one", "two")]
+@pytest.mark.parametrize(
+    "also",
+    [
+        "--- a/include/net/tcp.h\n+++ /dev/null\n@@ -1 +0,0 @@\n-#define BETA 7\n",
+        "diff --git a/net/core/sock.c b/net/core/more.c\nrename from net/core/sock.c\nrename to net/core/more.c\n",
+        "diff --git a/net/core/sock.c b/net/core/more.c\ncopy from net/core/sock.c\ncopy to net/core/more.c\n",
+        CONTEXT,
+    ],
+)
+@pytest.mark.usefixtures("one_build")
+def test_a_patch_that_does_more_takes_a_whole_build(packed: Path, tmp_path: Path, also: str) -> None:
+    text = "--- a/net/ipv4/tcp.c\n+++ b/net/ipv4/tcp.c\n@@ -1 +1,2 @@\n int tcp;\n+int more;\n"
+    with pytest.raises(AssertionError, match="a whole build"):
+        build(source_file=packed, patches=[written(tmp_path, "more.patch", text + also)])
+
+
+def test_two_new_files_and_a_changed_one(packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [written(tmp_path, f"tcp_{name}.c", f"int {name} = 1;\n") for name in ("two", "one")]
     files.append(written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "1")))
     kernel = build(source_file=packed, files=files)
-    assert kernel.name == "7.2-tcp_one-tcp_two-tcp_cubic"
-    assert subprocess.run([kernel.path]).returncode == 1
-    assert kernel.id != one_build.id
+    assert kernel.name == "7.2-tcp_two-tcp_one-tcp_cubic"
+    again = built_whole(packed, files, kernel, tmp_path / "kept", monkeypatch)
+    assert subprocess.run([again.path]).returncode == 1
+
+
+@pytest.mark.usefixtures("one_build")
+def test_the_kernel_of_the_last_build_answers_to_the_name(packed: Path, tmp_path: Path) -> None:
+    first, second = (
+        build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", beta))])
+        for beta in "12"
+    )
+    assert find("7.2-tcp_cubic") == second
+    assert build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "1"))]) == first
+    assert find("7.2-tcp_cubic") == first
+
+
+def test_the_plain_kernel_may_have_another_name(packed: Path, tmp_path: Path) -> None:
+    plain = build("7.2-mine", source_file=packed)
+    kernel = build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "1"))])
+    assert (kernel.name, kernel.base) == ("7.2-tcp_cubic", plain.id)
+
+
+@pytest.mark.usefixtures("one_build")
+def test_a_failed_comparison_is_no_unchanged_file(
+    packed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(relinking, "command", lambda tree, program, *_: command(tree, program, "--no-such-option"))
+    with pytest.raises(BuildFailed, match=r"cannot compare net/ipv4/tcp_cubic\.c with the kernel's: .*diff"):
+        build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "1"))])
+
+
+def test_damaged_unpacked_parts_are_unpacked_again(packed: Path, one_build: UmlKernel, tmp_path: Path) -> None:
+    build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "1"))])
+    (relinking.unpacked(one_build.path.parent) / "tree" / "include" / "net" / "tcp.h").unlink()
+    kernel = build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "BETA + 1"))])
+    assert subprocess.run([kernel.path]).returncode == 8
+
+
+def test_the_parts_name_no_folder_of_this_machine(one_build: UmlKernel) -> None:
+    with alone(folder(), Silent()):
+        parts = Parts.of(one_build.path.parent, userland("compiler", Silent()))
+    assert parts is not None
+    assert parts.index.environment["FLAGS"] == "-static"
+    assert "SHLVL" not in parts.index.environment
+    assert [name for name, value in parts.index.environment.items() if "/cache/" in value] == []
 
 
 def test_errors_name_the_users_file(packed: Path, one_build: UmlKernel, tmp_path: Path) -> None:
@@ -184,6 +263,9 @@ def test_names_and_files_must_fit(packed: Path, one_build: UmlKernel, tmp_path: 
         build(source_file=packed, files=[tmp_path / "absent.c"])
     with pytest.raises(InputError, match=r"tcp-x\.c: not a name for a kernel's C source; use letters"):
         build(source_file=packed, files=[written(tmp_path, "tcp-x.c", "int x;\n")])
+    files = [written(tmp_path / name, "tcp_x.c", "int x;\n") for name in ("one", "two")]
+    with pytest.raises(InputError, match=r"two/tcp_x\.c: \S+/one/tcp_x\.c replaces net/ipv4/tcp_x\.c already"):
+        build(source_file=packed, files=files)
     with pytest.raises(InputError, match=r"use a path that ends in one of net/core/sock\.c, net/sched/sock\.c"):
         build(source_file=packed, files=[written(tmp_path, "sock.c", "int x;\n")])
     with pytest.raises(InputError, match=r"tcp_x\.c: it is not text; name a C source"):
@@ -195,16 +277,16 @@ def test_names_and_files_must_fit(packed: Path, one_build: UmlKernel, tmp_path: 
     assert installed() == [one_build]
 
 
-@pytest.mark.parametrize("damage", [b"", b"\x28\xb5\x2f\xfd", b"no archive at all"])
-def test_a_kernel_without_parts_is_built_once_more(packed: Path, tmp_path: Path, damage: bytes) -> None:
+@pytest.mark.parametrize("damage", [b"", b"\x28\xb5\x2f\xfd", b"no archive at all", None])
+def test_a_kernel_without_parts_is_built_once_more(packed: Path, tmp_path: Path, damage: bytes | None) -> None:
     plain = build(source_file=packed)
     kept = plain.path.with_name(relinking.KEPT)
     good = kept.read_bytes()
-    kept.write_bytes(damage)
+    kept.write_bytes(good[:-100] if damage is None else damage)
     before = plain.path.stat()
     said = Remarks()
     build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "1"))], progress=said)
-    assert said.remarks == ["building kernel 7.2 again, once, because its build left no parts to link again"]
+    assert said.remarks == ["building kernel 7.2 again, once, because it has no intact parts to link again"]
     assert kept.read_bytes() == good
     assert plain.path.stat() == before  # guests may be running it
     assert leftovers() == []

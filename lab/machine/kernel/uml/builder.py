@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import filecmp
+import os
 import re
 import shutil
 import tempfile
@@ -152,19 +153,20 @@ def _changes(home: Path, found: Source, files: Mapping[Path, bytes], progress: P
 
     A kernel of an older version of the lab has no parts, so it is built once more.
     """
-    plain = _find_or_build(home, found, found.series, (), (), recipe.HZ, progress)
+    made = source.plain_recipe(found)
+    plain = cache.load(home / made.id) or _find_or_build(home, found, found.series, (), (), recipe.HZ, progress)
     place = plain.path.parent
     with alone(home, progress):
-        parts = Parts.of(place)
+        compiler = userland.build("compiler", progress)
+        parts = Parts.of(place, compiler)
         if parts is None:
-            progress.remark(f"building kernel {plain.name} again, once, because its build left no parts to link again")
-            made = source.plain_recipe(found)
+            progress.remark(f"building kernel {plain.name} again, once, because it has no intact parts to link again")
             _build(home, found, _Wanted(plain.name, made, "", (), (), recipe.HZ, trusted=True), progress)
-            parts = Parts.of(place)
+            parts = Parts.of(place, compiler)
         if parts is None:
             raise MachineError(f"kernel {plain.name} ({plain.version}) cannot be linked again; make a patch instead")
         with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=home) as scratch:
-            return parts.changes(files, Path(scratch), userland.build("compiler", progress))
+            return parts.changes(files, Path(scratch), compiler)
 
 
 def _find_or_build(
@@ -189,6 +191,8 @@ def _find_or_build(
             ready = cache.load(home / made.id) or _build(home, found, wanted, progress)
     if ready.name != name:
         raise InputError(f"this kernel is built already, as '{ready.name}'; use that name")
+    with contextlib.suppress(OSError):  # the cache may be read-only
+        os.utime(ready.path.with_name(cache.RECORD))
     return ready
 
 
@@ -230,6 +234,7 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
 
 def _store(place: Path, kept: Path) -> None:
     """Move a built kernel to its place in the cache. If the kernel is there, only its parts are new."""
+    foreign.remove(relinking.unpacked(kept))  # they come from the parts of an earlier build
     before = cache.load(kept)
     if before is None:
         shutil.rmtree(kept, ignore_errors=True)
@@ -246,7 +251,7 @@ def _relinked(
 ) -> bool:
     """Build a kernel from the parts of its plain kernel. Return False if the changes need more than these parts."""
     plain = source.plain_recipe(found)
-    parts = Parts.of(home / plain.id) if wanted.extra and wanted.recipe.config == plain.config else None
+    parts = Parts.of(home / plain.id, compiler) if wanted.extra and wanted.recipe.config == plain.config else None
     sources = parts.sources(wanted.extra, wanted.changes) if parts else ()
     if parts is None or not sources:
         return False

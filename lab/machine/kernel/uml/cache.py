@@ -24,6 +24,7 @@ from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 
 CONFIG = "config"  # beside the program, as built
+RECORD = "kernel.json"  # beside it: marks a complete kernel; its date is the last time that a build gave this kernel
 FIFOS = ("pfifo", "bfifo")  # every kernel has these
 
 
@@ -109,11 +110,12 @@ class UmlKernel:
 
 
 def installed(home: Path | None = None) -> list[UmlKernel]:
-    """Return every kernel in the cache, or in `home`, the newest version first and, for equal versions, the last built
-    first.
+    """Return every kernel in the cache, or in `home`, the newest version first.
+
+    For equal versions, the kernel comes first that `build` returned last.
     """
     found = []
-    for record in (home or folder()).glob("*/kernel.json"):
+    for record in (home or folder()).glob(f"*/{RECORD}"):
         kernel = load(record.parent)
         if kernel is not None:
             found.append((version.order(kernel.version), record.stat().st_mtime_ns, kernel))
@@ -149,7 +151,7 @@ def digests(patches: Iterable[bytes], fragments: Iterable[bytes]) -> tuple[str, 
 def load(place: Path) -> UmlKernel | None:
     """Return the kernel in a cache folder, or None if the folder holds no complete kernel."""
     try:
-        plain = json.loads((place / "kernel.json").read_text(encoding="utf-8"))
+        plain = json.loads((place / RECORD).read_text(encoding="utf-8"))
         if not plain.keys() <= {each.name for each in fields(UmlKernel)}:
             return None
         found = {**plain, "path": str(place.absolute() / "linux")}  # guests start in their trials' folders
@@ -164,7 +166,7 @@ def save(kernel: UmlKernel) -> None:
     plain = {**kernel.identity, "clock": kernel.clock, "seccomp": kernel.seccomp}
     if kernel.digests:
         plain["digests"] = list(kernel.digests)
-    (kernel.path.parent / "kernel.json").write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
+    (kernel.path.parent / RECORD).write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
 
 
 def _of_tree(tree: Path, home: Path) -> str:

@@ -145,18 +145,18 @@ def precompile(tree: Path, log: IO[bytes], compiler: Userland, objects: Objects)
 
 def said(tree: Path, compiler: Userland, command: Sequence[str]) -> str:
     """Return the output of a command that reads or runs a file built in the tree."""
-    return output(tree, compiler, command).decode(errors="replace")
+    return run(tree, compiler, command).stdout.decode(errors="replace")
 
 
-def output(tree: Path, compiler: Userland, command: Sequence[str]) -> bytes:
-    """Return the output of a command that reads or runs a file in the tree, byte for byte."""
+def run(tree: Path, compiler: Userland, command: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
+    """Run a command that reads or runs a file in the tree. Return its exit status and its output, byte for byte."""
     return subprocess.run(
         [*_confined(tree, compiler, None), *command],
         cwd=tree,
         env=_environment(tree, compiler, None),
         stdin=subprocess.DEVNULL,
         capture_output=True,
-    ).stdout
+    )
 
 
 def collect(tree: Path, name: str, target: Path) -> None:

@@ -35,18 +35,18 @@ def tree(home: Path, found: Source, patches: Sequence[Patch], place: Path, compi
     needless = source.needless(patches)
     key = hashlib.sha256(json.dumps([found.sha256, needless]).encode()).hexdigest()[:16]
     kept = home / FOLDER / key
-    if not _linked(kept, place):
+    if not is_whole(kept, place):
         shutil.rmtree(place, ignore_errors=True)
         file = source.fetch(home, found, say)
         say.say(f"unpacking {found.version}")
-        _keep(file, needless, place.with_name(FOLDER), kept, compiler)
-        if not _linked(kept, place):
+        keep(file, needless, place.with_name(FOLDER), kept, compiler)
+        if not is_whole(kept, place):
             raise OSError(0, f"the files unpacked in {kept} change by themselves")
     os.utime(kept)
     forget(each for each in kept.parent.iterdir() if each != kept)
 
 
-def _keep(file: Path, needless: Sequence[str], fresh: Path, kept: Path, compiler: Userland) -> None:
+def keep(file: Path, needless: Sequence[str], fresh: Path, kept: Path, compiler: Userland) -> None:
     """Unpack a source into the new folder `fresh`, and move the complete folder to `kept`."""
     fresh.mkdir()
     source.unpack(file, fresh / TREE, compiler, needless)
@@ -56,11 +56,12 @@ def _keep(file: Path, needless: Sequence[str], fresh: Path, kept: Path, compiler
     move(fresh, kept)
 
 
-def _linked(kept: Path, place: Path) -> bool:
-    """Fill the new folder `place` with links to the unpacked files. Return whether these files are unchanged."""
+def is_whole(kept: Path, place: Path | None = None) -> bool:
+    """Return whether the unpacked files are complete and unchanged. Fill the new folder `place` with links to them."""
     with suppress(FileNotFoundError):
         wanted = (kept / STATE).read_text(encoding="ascii")
-        place.mkdir()
+        if place is not None:
+            place.mkdir()
         return _walk(kept / TREE, place) == wanted
     return False
 

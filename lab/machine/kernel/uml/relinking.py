@@ -24,10 +24,9 @@ import msgspec
 import zstandard
 
 from lab.base import foreign
-from lab.base.building import forget
-from lab.base.moving import move
-from lab.errors import InputError
-from lab.machine.kernel.uml import compiling, precompiled, source
+from lab.base.building import UNFINISHED, forget
+from lab.errors import InputError, MachineError
+from lab.machine.kernel.uml import compiling, precompiled, pristine
 from lab.machine.kernel.uml.compiling import BuildFailed
 from lab.machine.kernel.uml.recipe import Patch
 from lab.machine.userland.cache import Userland
@@ -49,7 +48,11 @@ _HEADERS = ("include/*", "arch/um/*.h", "arch/x86/*.h", "net/*.h", f"{precompile
 _NEVER = ("include/config/[A-Z0-9]*", "include/dt-bindings/*", "*.gch", "*.cmd")  # no source of network code reads them
 _LINKING = (".config", _EXPORTS, ".vmlinux.export.o", "init/version-timestamp.o", "scripts/mod/modpost")
 _GOAL = "lab-environment"  # a goal for make: the file with the environment of the last steps
-_OWN = {"MAKE", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "PATH", "M4", "BISON_PKGDATADIR", "_"}
+_OWN = {
+    *("MAKE", "MAKEFLAGS", "MAKELEVEL", "MFLAGS", "MAKEOVERRIDES", "PATH", "M4", "BISON_PKGDATADIR", "_"),
+    *("BASH", "SHLVL"),
+}
+_UNNAMED = rb"^(\+\+\+ /dev/null|\*\*\* |(rename|copy) (from|to) )"  # changes files that are not in Patch.files
 
 
 class _Index(msgspec.Struct, frozen=True):
@@ -73,28 +76,45 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Names the kept parts of a kernel."""
+    """Names the unpacked parts of a kernel."""
 
-    file: Path
+    folder: Path
     index: _Index
 
     @classmethod
-    def of(cls, kernel: Path) -> Parts | None:
-        """Return the parts of the kernel in this cache folder, or None if the build left none."""
+    def of(cls, kernel: Path, compiler: Userland) -> Parts | None:
+        """Return the parts of the kernel in this cache folder, or None if the build left none or they are damaged.
+
+        The caller holds the build lock of the cache. The unpacked parts stay in the cache for a week after their last
+        use, because unpacking them takes longer than the rest.
+        """
+        kept, fresh = unpacked(kernel), kernel.with_name(f"{UNFINISHED}parts")
         try:
-            content = contents(kernel / KEPT, [_INDEX])[_INDEX]
-            return cls(kernel / KEPT, msgspec.json.decode(content, type=_Index))
-        except (OSError, KeyError, tarfile.TarError, zstandard.ZstdError, msgspec.MsgspecError):
+            if not pristine.is_whole(kept):
+                pristine.keep(kernel / KEPT, (), fresh, kept, compiler)
+            index = msgspec.json.decode((kept / pristine.TREE / _INDEX).read_bytes(), type=_Index)
+        except (OSError, MachineError, msgspec.MsgspecError):
             return None
+        finally:
+            foreign.remove(fresh)
+        os.utime(kept)
+        forget(each for each in kept.parent.iterdir() if each != kept)
+        return cls(kept / pristine.TREE, index)
 
     def changes(self, files: Mapping[Path, bytes], scratch: Path, compiler: Userland) -> tuple[Change, ...]:
         """Return the changes that these C sources make. A file that is the same as the kernel's makes none.
 
         A file with a name that the kernel's network code does not have is a new congestion control. `scratch` is an
-        empty folder. Raises InputError for a file whose name fits several of the kernel's files.
+        empty folder. Raises InputError for a file whose name fits several of the kernel's files, and for two files
+        with the same place in the kernel, and BuildFailed.
         """
-        wanted = {self._place(file): (file, content) for file, content in files.items()}
-        before = contents(self.file, [*wanted, _MAKEFILE])
+        wanted: dict[str, tuple[Path, bytes]] = {}
+        for file, content in files.items():
+            place = self._place(file)
+            if place in wanted:
+                raise InputError(f"{file}: {wanted[place][0]} replaces {place} already; name one of the two files")
+            wanted[place] = file, content
+        before = {each: (self.folder / each).read_bytes() for each in (*wanted, _MAKEFILE) if self._has(each)}
         changes = []
         for place, (file, content) in wanted.items():
             after = {place: content}
@@ -111,11 +131,16 @@ class Parts:
         return tuple(changes)
 
     def sources(self, patches: Sequence[Patch], changes: Collection[Change]) -> tuple[str, ...]:
-        """Return the C files to compile for these patches; () if they change more than such files."""
+        """Return the C files to compile for these patches, in the order of the patches.
+
+        Return () if the patches change more than such files, or may do so: a deleted or renamed file may be a header.
+        """
         known = {change.patch: [change.source] for change in changes}
+        if any(re.search(_UNNAMED, patch.text, re.MULTILINE) for patch in patches if patch not in known):
+            return ()
         found = [file for patch in patches for file in known.get(patch, patch.files)]
         added = {change.source for change in changes}
-        return tuple(sorted(set(found))) if added.union(self.index.compile).issuperset(found) else ()
+        return tuple(dict.fromkeys(found)) if added.union(self.index.compile).issuperset(found) else ()
 
     def relink(
         self,
@@ -128,12 +153,10 @@ class Parts:
     ) -> None:
         """Build the program "linux" in the new folder `tree` with these patches, which change only `sources`.
 
-        The unpacked parts stay in the cache for a week after their last use, because unpacking them takes longer than
-        the rest. `shown` has the path that an error shows for a source, if it differs. Raises SpecError for a source
-        that does not compile, InputError for sources that do not link, and BuildFailed.
+        `shown` has the path that an error shows for a source, if it differs. Raises SpecError for a source that does
+        not compile, InputError for sources that do not link, and BuildFailed.
         """
-        unpacked = self._unpacked(tree.with_name("parts"), compiler)
-        _mirror(unpacked, tree, {*sources, _MAKEFILE})
+        _mirror(self.folder, tree, {*sources, _MAKEFILE})
         compiling.wrap(tree)
         compiling.patch(tree, patches, log, compiler)
         for each in sources:
@@ -146,16 +169,8 @@ class Parts:
                 raise InputError(f"{names}: it does not link: {found.group()}") from None
             raise BuildFailed(f"{names} does not link: {_last(str(error))}") from None
 
-    def _unpacked(self, fresh: Path, compiler: Userland) -> Path:
-        """Return the folder with the unpacked parts. A new one is complete before it moves from `fresh`."""
-        kept = self.file.parents[1] / FOLDER / self.file.parent.name
-        if not kept.is_dir():
-            kept.parent.mkdir(exist_ok=True)
-            source.unpack(self.file, fresh, compiler)
-            move(fresh, kept)
-        os.utime(kept)
-        forget(each for each in kept.parent.iterdir() if each != kept)
-        return kept
+    def _has(self, name: str) -> bool:
+        return (self.folder / name).is_file()
 
     def _link(self, tree: Path, sources: Sequence[str], log: IO[bytes], compiler: Userland) -> None:
         """Run the steps of a build that follow the compiler's, in one shell."""
@@ -205,7 +220,12 @@ class Parts:
 
     def _run(self, tree: Path, script: str, log: IO[bytes], compiler: Userland) -> None:
         environment = {**self.index.environment, "MAKE": "true"}  # link-vmlinux.sh would make an object that is here
-        compiling.shell(tree, script, log, compiler, environment, self.file.parents[1] / FOLDER)
+        compiling.shell(tree, script, log, compiler, environment, self.folder)
+
+
+def unpacked(kernel: Path) -> Path:
+    """Return the folder for the unpacked parts of the kernel in this cache folder."""
+    return kernel.parent / FOLDER / kernel.name
 
 
 def read(files: Sequence[Path]) -> dict[Path, bytes]:
@@ -224,7 +244,7 @@ def keep(tree: Path, to: Path, log: IO[bytes], compiler: Userland) -> None:
     compiling.make(tree, [_GOAL, f"--eval={_GOAL}: ; @env -0 > $@"], log, compiler)
     listed = compiling.said(tree, compiler, command(compiler.tree, "usr/bin/ar", "t", _ARCHIVE)).split()
     index = _Index(
-        environment=_environment(tree),
+        environment=_environment(tree, compiler),
         compile=dict(sorted(_compiled(tree, listed))),
         objects=tuple(listed),
         exports=_command(tree, _EXPORTS.replace(".c", ".o")),
@@ -313,30 +333,11 @@ def _command(tree: Path, target: str) -> str:
     return found.group(1).replace("$(pound)", "#").replace("$$", "$") if found else ""
 
 
-def _environment(tree: Path) -> dict[str, str]:
+def _environment(tree: Path, compiler: Userland) -> dict[str, str]:
     """Return the variables that the kernel's makefiles export, without those that name this machine."""
     found = (each.partition("=") for each in (tree / _GOAL).read_text(encoding="utf-8").split("\0") if each)
-    return {name: value for name, _, value in found if name not in _OWN and str(tree) not in value}
-
-
-def contents(archive: Path, wanted: Collection[str]) -> dict[str, bytes]:
-    """Return the contents of these files of an archive, without those that it does not have."""
-    found = {}
-    with (
-        archive.open("rb") as file,
-        zstandard.ZstdDecompressor().stream_reader(file) as packed,
-        tarfile.open(fileobj=packed, mode="r|") as tar,
-    ):
-        for each in tar:
-            name = each.name.removeprefix(f"{_TOP}/")
-            if name != _INDEX and name not in wanted and not name.startswith(_NETWORK):
-                break  # the sources are the first files
-            content = tar.extractfile(each) if name in wanted else None
-            if content is not None:
-                found[name] = content.read()
-            if len(found) == len(wanted):
-                break
-    return found
+    machine = str(tree), str(compiler.tree)
+    return {name: value for name, _, value in found if name not in _OWN and not any(each in value for each in machine)}
 
 
 def _read(file: Path) -> bytes:
@@ -360,7 +361,10 @@ def _difference(place: str, before: bytes | None, after: bytes, scratch: Path, c
     new.write_bytes(after)
     labels = ("--label", "/dev/null" if before is None else f"a/{place}", "--label", f"b/{place}")
     made = command(compiler.tree, "usr/bin/diff", "--text", "-u", *labels, str(old), str(new))
-    return compiling.output(scratch, compiler, made)
+    done = compiling.run(scratch, compiler, made)
+    if done.returncode != 1 or not done.stdout:  # the files differ, so any other status is a failure
+        raise BuildFailed(f"cannot compare {place} with the kernel's: {_last(done.stderr.decode(errors='replace'))}")
+    return done.stdout
 
 
 def _same_end(one: Path, other: Path) -> int:
