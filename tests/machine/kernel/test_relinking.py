@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -209,6 +211,17 @@ def test_the_kernel_of_the_last_build_answers_to_the_name(packed: Path, tmp_path
     assert find("7.2-tcp_cubic") == second
     assert build(source_file=packed, files=[written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "1"))]) == first
     assert find("7.2-tcp_cubic") == first
+
+
+def test_a_build_from_parts_needs_less_room(
+    packed: Path, one_build: UmlKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 30))
+    file = written(tmp_path, "tcp_cubic.c", CUBIC.replace("BETA", "1"))
+    assert build(source_file=packed, files=[file]).base == one_build.id
+    with pytest.raises(MachineError, match="temporarily needs 3072 MiB"):
+        build(source_file=packed, files=[file], hz=250)
+    assert leftovers() == []
 
 
 def test_the_plain_kernel_may_have_another_name(packed: Path, tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ from lab.machine.userland.cache import Userland
 from lab.machine.userland.program import command
 from lab.spec.variant import ResolvedVariant
 
-ROOM = 3 << 30  # bytes that a build needs temporarily
+ROOM, LESS_ROOM = 3 << 10, 1 << 9  # MiB that a build needs temporarily: of all objects; from kept parts
 
 
 class MissingTool(MachineError):
@@ -201,12 +201,15 @@ def _need_git() -> None:
         raise MissingTool("a kernel build from a tree needs git; run `sudo apt-get install git`")
 
 
+def _need_room(home: Path, room: int) -> None:
+    if shutil.disk_usage(home).free >> 20 < room:
+        raise MachineError(f"a kernel build temporarily needs {room} MiB, and {home} has less")
+
+
 def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> UmlKernel:
     made, name = wanted.recipe, wanted.name
     if wanted.is_foreign and not wanted.trusted:
         compilers.need_confinement(f"kernel {name}, with patches or options of its own,", runs_code=True)
-    if shutil.disk_usage(home).free < ROOM:
-        raise MachineError(f"a kernel build temporarily needs {ROOM >> 30} GiB, and {home} has less")
     place = home / f"{UNFINISHED}{made.id}"
     log = place / "build.log"
     with terminable():
@@ -255,6 +258,7 @@ def _relinked(
     sources = parts.sources(wanted.extra, wanted.changes) if parts else ()
     if parts is None or not sources:
         return False
+    _need_room(home, LESS_ROOM)
     progress.say(f"compiling {', '.join(Path(each).name for each in sources)} and linking {wanted.name}")
     tree = place / "tree"
     shown = {change.source: change.file for change in wanted.changes}
@@ -268,6 +272,7 @@ def _compiled(
     home: Path, place: Path, found: Source, wanted: _Wanted, log: IO[bytes], compiler: Userland, progress: Progress
 ) -> None:
     """Build a kernel from its source, and keep the parts of a plain kernel for later changes."""
+    _need_room(home, ROOM)
     made, name, objects = wanted.recipe, wanted.name, wanted.objects(home, found)
     with _tree(home, place, found, made.patches, log, compiler, progress) as tree:
         progress.say(f"configuring {name}")
