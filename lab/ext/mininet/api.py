@@ -76,9 +76,11 @@ def packed_script(
     """Return a script with the files that it uses. Call `warned` for each call that cannot work in a guest."""
     from lab.ext.mininet.limits import foreseen, has_module
     from lab.ext.mininet.packing import pack
+    from lab.machine.kernel import choose
     from lab.machine.userland.ready import ready
 
     packed = pack(Path(script), [options.folder, target])
+    choose("uml", options.kernel)  # an unknown kernel is refused before the userland is built
     for line in foreseen(packed, Path(script).parent, has_module(ready("mininet").tree)):
         warned(line)
     return packed
