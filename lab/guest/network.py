@@ -90,7 +90,10 @@ class Slot(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """Describes a direction's new settings from `at` on, counted from the workload's start. None means no change."""
+    """Describes a direction's new settings from `at` on, counted from the workload's start. None means no change.
+
+    A change may repeat, at regular intervals or by chance (`lab.guest.fabric.moments`).
+    """
 
     at: Duration
     rate: Rate | None = None
@@ -98,6 +101,10 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     loss: Probability | None = None
     mtu: Size | None = None
     down: Duration | None = None  # during this time it loses all frames that come in
+    every: Duration | None = None  # from one time to the next; None: it comes once
+    every_about: Duration | None = None  # in place of `every`: the mean of exponential gaps, the first from `at` on
+    times: Count | None = None  # how often it comes; None: until the workload's end
+    shared: bool = False  # whether chance has it come in both directions at once
 
 
 class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -135,9 +142,11 @@ class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
 
     @property
     def is_left_to_chance(self) -> bool:
-        """Return whether the direction loses, delays, reorders, duplicates or corrupts frames at random."""
+        """Return whether the direction treats frames at random: loses, delays, reorders, duplicates or corrupts them,
+        or changes by chance.
+        """
         chances = (self.jitter.ns, self.loss, self.reorder, self.duplicate, self.burst_loss, self.corrupt)
-        return any(chances) or any(change.loss for change in self.changes)
+        return any(chances) or any(change.loss or change.every_about for change in self.changes)
 
 
 class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

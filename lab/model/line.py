@@ -5,18 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from lab.errors import LabError
 from lab.guest.network import Direction
 from lab.model.mss import header_bytes, mss
+from lab.model.scenario import ModelError as ModelError
 from lab.model.scenario import Scenario
 from lab.spec.prediction import law
 from lab.units import Size, Value
 
 ETHERNET = 38  # bytes beyond the packet: preamble 8, header 14, FCS 4, inter-frame gap 12 (IEEE 802.3)
-
-
-class ModelError(LabError):
-    """Raised if the model does not cover the scenario."""
 
 
 def packet(scenario: Scenario) -> Size:

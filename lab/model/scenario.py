@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import permutations
 from math import prod
 from typing import Any, Literal, NamedTuple, Self
 
 from lab.base import version
-from lab.errors import InputError
+from lab.errors import InputError, LabError
 from lab.guest.network import Direction, Interface, Network, Node, Offloads
 from lab.guest.task import Interference, Reader, Traffic, Writer
+from lab.spec.prediction import Prediction
 from lab.units import Duration, Rate, Size
 
 PathEnd = Literal["sender", "receiver"]
@@ -26,6 +27,10 @@ _SYSCTLS: Mapping[str, str] = {  # Linux's defaults on a machine with enough mem
     "tcp_timestamps": "1",
     "tcp_wmem": "4096 16384 4194304",
 }
+
+
+class ModelError(LabError):
+    """Raised if the model does not cover the scenario."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +122,18 @@ class Scenario:
             ),
         )
 
+    def check(self, prediction: Prediction) -> None:
+        """Raise ModelError if a hop has a setting that no model of the lab knows.
+
+        A definition holds on every path. A prediction of somebody else may know the setting.
+        """
+        if prediction.kind == "definition" or not prediction.function.__module__.startswith(f"{__package__}."):
+            return
+        for each in (self, *(flow.scenario for flow in self.flows)):
+            for hop in (*each.forward, *each.reverse):
+                for what in _unmodelled(hop):
+                    raise ModelError(f"{what}: no model of the lab knows that")
+
     def reversed(self) -> Self:
         """Return the scenario with the path from the receiver to the sender. The programs keep their roles."""
         return replace(
@@ -164,6 +181,11 @@ class Scenario:
         return 1 - prod(
             1 - each for each in (*(hop.loss for hop in self.forward), *(box.loss() for box in self.middleboxes))
         )
+
+
+def _unmodelled(hop: Direction) -> Iterator[str]:
+    if any(change.every or change.every_about for change in hop.changes):
+        yield "the path changes again and again"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ Networks are in plain form (`lab.units.to_plain`), as in records.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from lab.units import Rate, Size
@@ -45,10 +45,20 @@ def direction(way: Mapping[str, Any]) -> str:
         parts.append("loss in bursts")
     if "corrupt" in way:
         parts.append(f"corrupt {100 * way['corrupt']:g} %")
-    if "changes" in way:
-        parts.append(f"{len(way['changes'])} change{'s' if len(way['changes']) > 1 else ''}")
+    parts += _changes(way.get("changes", ()))
     held = way["queue"]["kind"] if "queue" in way else _limit(way)
     return ", ".join([*parts, f"MTU {way['mtu']}", held])
+
+
+def _changes(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield how many changes come once, and how often each of the others comes."""
+    once = [each for each in changes if not {"every", "every_about"} & set(each)]
+    if once:
+        yield f"{len(once)} change{'s' if len(once) > 1 else ''}"
+    for each in changes:
+        if each not in once:
+            gap = f"every {each['every']}" if "every" in each else f"by chance, about every {each['every_about']}"
+            yield f"a change {gap}" + (f", {each['times']} times" if "times" in each else "")
 
 
 def _limit(way: Mapping[str, Any]) -> str:

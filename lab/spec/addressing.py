@@ -9,7 +9,8 @@ from typing import Literal
 
 from lab.guest.network import WAYS
 from lab.spec.document import Place
-from lab.spec.format import MTU_MIN_IPV6, Mistakes, TopologyPart
+from lab.spec.format import TopologyPart
+from lab.spec.parts import MTU_MIN_IPV6, Mistakes
 from lab.units import Size
 
 End = tuple[str, str]  # (link, node)

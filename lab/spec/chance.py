@@ -37,7 +37,8 @@ def mistakes(
 
 def _why(network: Network, workload: Traffic, drawn: Drawn | None) -> str:
     if network.is_left_to_chance:
-        return "its wires lose, delay, reorder or duplicate frames"
+        changes = any(change.every_about for way in _ways(network) for change in way.changes)
+        return "its links change" if changes else "its wires lose, delay, reorder or duplicate frames"
     if kinds := [way.queue.kind for way in _ways(network) if way.queue and way.queue.kind in _DICE]:
         return f"its queue, {kinds[0]}, drops or marks"
     if drawn:

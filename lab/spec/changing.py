@@ -50,7 +50,8 @@ def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[t
 
 
 def _changes(way: ChangedWay, changes: tuple[Any, ...], place: Place) -> Iterator[tuple[Place, str]]:
-    for index, (before, change) in enumerate(pairwise(changes), 1):
+    once = [(index, change) for index, change in enumerate(changes) if not (change.every or change.every_about)]
+    for (_, before), (index, change) in pairwise(once):
         if change.at <= before.at:
             yield (*place, index, "at"), f"{change.at} is not after {before.at}"
         elif before.down and change.down and change.at.ns <= before.at.ns + before.down.ns:
@@ -70,8 +71,11 @@ def _changes(way: ChangedWay, changes: tuple[Any, ...], place: Place) -> Iterato
             yield (*place, index, "mtu"), f"{change.mtu} is more than the link's own, {way('mtu') or ORDINARY}"
 
 
-def resolved(way: ChangedWay) -> dict[str, Any]:
-    """Return the fields of `Direction` that differ from a plain wire's defaults."""
+def resolved(way: ChangedWay, shared: bool) -> dict[str, Any]:
+    """Return the fields of `Direction` that differ from a plain wire's defaults.
+
+    `shared` tells whether the changes are those of both directions.
+    """
     found: dict[str, Any] = {key: float(way(key) or 0) for key in ("jitter_correlation", "corrupt")}
     found |= {key: way(key) for key in ("queue", "trace")}
     if burst := way("burst_loss"):
@@ -80,7 +84,18 @@ def resolved(way: ChangedWay) -> dict[str, Any]:
     if slot := way("slot"):
         found["slot"] = Slot(slot.min, slot.max, slot.packets, slot.bytes)
     found["changes"] = tuple(
-        Change(each.at, each.rate, each.delay, None if each.loss is None else float(each.loss), each.mtu, each.down)
+        Change(
+            at=each.at or Duration(0),
+            rate=each.rate,
+            delay=each.delay,
+            loss=None if each.loss is None else float(each.loss),
+            mtu=each.mtu,
+            down=each.down,
+            every=each.every,
+            every_about=each.every_about,
+            times=each.times,
+            shared=shared and each.every_about is not None,
+        )
         for each in way("changes") or ()
     )
     return {key: value for key, value in found.items() if value}

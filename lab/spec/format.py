@@ -4,73 +4,25 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
     AfterValidator,
-    BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainValidator,
     Strict,
     StringConstraints,
-    ValidationInfo,
     WithJsonSchema,
     model_validator,
 )
 
-from lab.guest import trace
-from lab.guest.network import Queue, Shaper, Trace
-from lab.guest.share import Percent
-from lab.spec import changing, queue
+from lab.guest.network import Shaper
+from lab.spec import changing
+from lab.spec.direction import DirectionPart
 from lab.spec.document import Place
-from lab.spec.errors import no_file
-from lab.units import Duration, Quantity, Rate, Size
-
-MTU_MIN, MTU_MAX = 68, 65535  # bytes: the datagram that every network must carry (RFC 791); the largest MTU of a veth
-AMPLE = "ample"  # a limit with which a single flow loses nothing
-MTU_MIN_IPV6 = 1280  # bytes, RFC 8200 section 5
-LEAST_CHANCE = 1e-7  # netem's steps of 2^-32, of which it may draw one too many, are 0.35 % of it
-MOST_SLOT = Duration(2**31)  # from min to max: kernels before 7.0 multiply it by 32 random bits, in 64 bits with a sign
-
-
-class Mistakes(ValueError):
-    """Raised for mistakes in one part. The error holds all mistakes, each with its place relative to the part."""
-
-    def __init__(self, found: Iterable[tuple[Place, str]]) -> None:
-        self.found = tuple(dict.fromkeys(found))
-        super().__init__("; ".join(message for _, message in self.found))
-
-
-def _quantity_schema(kind: type[Quantity]) -> WithJsonSchema:
-    units = "|".join(kind.units)
-    return WithJsonSchema({"type": "string", "pattern": rf"^\s*[0-9.eE+]+\s*({units})\s*$", "examples": [kind.example]})
-
-
-def _nonzero(rate: Rate) -> Rate:
-    if not rate:
-        raise ValueError("a rate of zero carries nothing; leave it out for an unlimited rate")
-    return rate
-
-
-def _mtu(size: Size) -> Size:
-    if not MTU_MIN <= size.bytes <= MTU_MAX:
-        raise ValueError(f"an MTU of {size} is not between {MTU_MIN} B and {MTU_MAX} B")
-    return size
-
-
-def _chance(share: Percent) -> Percent:
-    if 0 < share < LEAST_CHANCE:
-        raise ValueError(f"netem draws in steps of 2^-32; use {LEAST_CHANCE * 100:.5f} % or more, or leave it out")
-    return share
-
-
-def _limit(value: object) -> int | str:
-    if value == AMPLE or (isinstance(value, int) and not isinstance(value, bool) and 1 <= value < 2**32):
-        return value
-    raise ValueError(f"'{value}' should be a number of frames from 1 to {2**32 - 1}, or {AMPLE}")
+from lab.spec.parts import DurationText, Mistakes, Part, SizeText
+from lab.units import Duration
 
 
 def _by_name(value: Any) -> Any:
@@ -127,66 +79,12 @@ def _addresses(texts: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(str(ipaddress.ip_interface(text)) for text in texts)
 
 
-def _queue(value: object) -> Queue:
-    if isinstance(value, Queue):  # already read: an experiment changes a topology that was loaded before
-        return value
-    found, mistakes = queue.read(value)
-    if found is None:
-        raise Mistakes(mistakes)
-    return found
-
-
-def _trace(value: object, info: ValidationInfo[Path]) -> Trace:
-    if isinstance(value, Trace):
-        return value
-    if not (file := Path(info.context, str(value))).is_file():
-        raise ValueError(f"the trace {no_file(file)}")
-    return trace.read(str(value), info.context)
-
-
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,31}$")]
-RateText = Annotated[Rate, PlainValidator(Rate.of), AfterValidator(_nonzero), _quantity_schema(Rate)]
-DurationText = Annotated[Duration, PlainValidator(Duration.of), _quantity_schema(Duration)]
-SizeText = Annotated[Size, PlainValidator(Size.of), _quantity_schema(Size)]
-MtuText = Annotated[Size, PlainValidator(Size.of), AfterValidator(_mtu), _quantity_schema(Size)]
-PercentText = Annotated[
-    Percent,
-    PlainValidator(Percent.of),
-    AfterValidator(_chance),
-    WithJsonSchema({"type": "string", "pattern": r"^\s*[0-9.]+\s*%\s*$", "examples": ["1 %"]}),
-]
 SysctlName = Annotated[str, StringConstraints(pattern=r"^net\.[A-Za-z0-9_./-]+$")]
 SysctlText = Annotated[str, PlainValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"]})]
 Sysctls = Annotated[dict[SysctlName, SysctlText], AfterValidator(_sysctls)]
 Addresses = Annotated[tuple[str, ...], Strict(False), AfterValidator(_addresses)]
 SegmentsText = Annotated[int, Field(ge=1, le=65535)]
-QueueText = Annotated[
-    Queue,
-    PlainValidator(_queue),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"enum": [kind for kind in queue.KINDS if kind not in queue.NEEDED]},
-                {"type": "object", "required": ["kind"], "properties": {"kind": {"enum": [*queue.KINDS]}}},
-            ]
-        }
-    ),
-]
-TraceText = Annotated[Trace, PlainValidator(_trace), WithJsonSchema({"type": "string"})]
-
-
-LimitText = Annotated[
-    int | str,
-    PlainValidator(_limit),
-    WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 1, "maximum": 2**32 - 1}, {"const": AMPLE}]}),
-]
-
-
-class Part(BaseModel):
-    """Checks a mapping of the file. A part accepts only known keys and exact types, and is immutable."""
-
-    # Build a validator on first use only: most parts are only used as fields of a larger part.
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class OffloadsPart(Part):
@@ -232,109 +130,6 @@ class SwitchPart(Part):
     """A switch, whose links form one subnet."""
 
 
-class BurstLossPart(Part):
-    """The Gilbert-Elliott model: a good and a bad state, each with its own loss. The state may change after each
-    frame.
-    """
-
-    p: PercentText
-    """The chance, after a frame in the good state, that the state turns bad."""
-    r: PercentText
-    """The chance, after a frame in the bad state, that the state turns good."""
-    bad: PercentText | None = None
-    """The share of frames lost in the bad state. Default: all."""
-    good: PercentText | None = None
-    """The share of frames lost in the good state. Default: none."""
-
-
-class SlotPart(Part):
-    """Times at which frames are released together, as on a radio that takes turns with others."""
-
-    min: DurationText
-    """The shortest time between two releases."""
-    max: DurationText
-    """The longest time between two releases. If it differs from `min`, each time is drawn uniformly from the range."""
-    packets: Annotated[int, Field(ge=1, lt=2**31)] | None = None
-    """The maximum number of frames released at once."""
-    bytes: SizeText | None = None
-    """The maximum number of bytes released at once. A frame that begins within the limit is released whole."""
-
-    @model_validator(mode="after")
-    def _ordered(self) -> Self:
-        if self.min > self.max:
-            raise Mistakes([(("max",), f"{self.max} is shorter than min, {self.min}")])
-        if not self.max:
-            raise Mistakes([(("max",), "should be longer than zero")])
-        if self.max.ns - self.min.ns > MOST_SLOT.ns:
-            raise Mistakes([(("max",), f"netem cannot draw a slot more than {MOST_SLOT} longer than min")])
-        if self.bytes is not None and self.bytes.bytes >= 2**31:
-            raise Mistakes([(("bytes",), f"{self.bytes} is more than netem can count; use less than 2 GiB")])
-        return self
-
-
-class ChangePart(Part):
-    """New settings of a direction from some time on. Settings that are left out do not change."""
-
-    at: DurationText
-    """When the settings change, counted from the workload's start."""
-    rate: RateText | None = None
-    """The rate from then on. A frame that is already on the wire keeps the old rate."""
-    delay: DurationText | None = None
-    """The delay of frames sent from then on."""
-    loss: PercentText | None = None
-    """The share of frames lost at random from then on."""
-    mtu: MtuText | None = None
-    """The largest IP packet from then on, at most the link's MTU."""
-    down: DurationText | None = None
-    """How long the wire loses every frame."""
-
-    @model_validator(mode="after")
-    def _changes_something(self) -> Self:
-        if all(getattr(self, key) is None for key in type(self).model_fields if key != "at"):
-            raise Mistakes([((), "changes nothing; give it a rate, a delay, a loss, an mtu or down")])
-        return self
-
-
-class DirectionPart(Part):
-    """The settings of one direction of a link, or of both."""
-
-    rate: RateText | None = None
-    """Bits of whole Ethernet frames per second, including preamble, FCS and gap. Default: unlimited."""
-    delay: DurationText | None = None
-    """The one-way delay, without the time that a frame takes at the rate."""
-    jitter: DurationText | None = None
-    """The maximum variation of the delay, plus or minus."""
-    loss: PercentText | None = None
-    """The share of frames lost at random."""
-    reorder: PercentText | None = None
-    """The share of frames that overtake others because they are sent without the delay."""
-    duplicate: PercentText | None = None
-    """The share of frames delivered twice."""
-    mtu: MtuText | None = None
-    """The largest IP packet. Default: 1500 B. Below 1280 B the link carries IPv4 only."""
-    limit: LimitText | None = None
-    """The number of frames that the wire holds, queued and in flight. Default: the frames in flight, plus a queue of
-    100 ms of full frames at the link's rate (at least 20 frames, at most one receive window). `ample`: the frames in
-    flight, plus a queue of one receive window, so that a single flow loses nothing.
-    """
-    shaper: Annotated[Shaper, Strict(False)] | None = None
-    """Where the rate acts: `path` (on the wire, with no back-pressure on the sender) or `nic` (with back-pressure)."""
-    jitter_correlation: PercentText | None = None
-    """How much a frame's delay depends on the delay of the previous frame, for a jitter of 2144 ms or more."""
-    burst_loss: BurstLossPart | None = None
-    """Loss in bursts, with the Gilbert-Elliott model. Use it instead of `loss`."""
-    corrupt: PercentText | None = None
-    """The share of frames in which one bit is flipped."""
-    slot: SlotPart | None = None
-    """Times at which the wire releases the frames that it has held until then."""
-    queue: QueueText | None = None
-    """The queue in front of the rate: a kind, or a mapping with the kind and its parameters, with tc's names."""
-    changes: Annotated[tuple[ChangePart, ...], Strict(False)] | None = None
-    """The link's changes while the workload runs, in order."""
-    trace: TraceText | None = None
-    """A file next to the topology file that lists when the link can carry a frame, in Mahimahi's format or as CSV."""
-
-
 class LinkPart(DirectionPart):
     """A wire between two nodes. The settings apply to both directions; `forward` and `back` override them."""
 
@@ -354,8 +149,11 @@ class LinkPart(DirectionPart):
 
     def way(self, way: Literal["forward", "back"], key: str) -> Any:
         """Return the value of `key` in that direction, or None."""
-        own = getattr(getattr(self, way), key)
-        return getattr(self, key) if own is None else own
+        return getattr(self if self.shares(way, key) else getattr(self, way), key)
+
+    def shares(self, way: Literal["forward", "back"], key: str) -> bool:
+        """Return whether that direction has the value of `key` that is written beside `ends`."""
+        return getattr(getattr(self, way), key) is None
 
     @model_validator(mode="after")
     def _directions(self) -> Self:
@@ -366,7 +164,7 @@ class LinkPart(DirectionPart):
 
     def _contradictions(self, way: Literal["forward", "back"]) -> Iterable[tuple[Place, str]]:
         def place(key: str) -> Place:
-            return (key,) if getattr(getattr(self, way), key) is None else (way, key)
+            return (key,) if self.shares(way, key) else (way, key)
 
         delay = self.way(way, "delay") or Duration(0)
         jitter = self.way(way, "jitter") or Duration(0)

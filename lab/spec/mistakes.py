@@ -11,7 +11,8 @@ from pydantic import BaseModel, ValidationError
 
 from lab.spec.document import Place
 from lab.spec.errors import instead, told
-from lab.spec.format import Mistakes, TopologyPart
+from lab.spec.format import TopologyPart
+from lab.spec.parts import Mistakes
 
 MISSING = {
     "about": "describe the topology in a sentence",
@@ -21,7 +22,6 @@ MISSING = {
     "r": "give the chance that a burst of losses ends, like '20 %'",
     "min": "give the shortest time from one slot to the next, like '10 ms'",
     "max": "give the longest time from one slot to the next, like '10 ms'",
-    "at": "give the time since the workload's start, like '5 s'",
 }
 
 

@@ -12,12 +12,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import WRAPPER_ASSIGNMENTS
-from typing import Any, Literal
+from typing import Any, Literal, Protocol, runtime_checkable
 
 from lab.units import Value
 
 Predictor = Callable[[Any], Value]  # takes the subject of the prediction: the path, and what runs on it
 Kind = Literal["law", "replay", "simulation", "definition", "undeclared"]
+
+
+@runtime_checkable
+class CheckedSubject(Protocol):
+    """Describes a subject that can tell whether a prediction covers it."""
+
+    def check(self, prediction: Prediction) -> None:
+        """Raise ModelError, with the reason, if the prediction does not cover the subject."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -42,6 +50,8 @@ class Prediction:
         """Return the figure. Raises ModelError if the model does not cover the path, and TypeError if the result is not
         a figure.
         """
+        if isinstance(about, CheckedSubject):
+            about.check(self)
         found: Any = self.function(about)
         if not isinstance(found, Value):
             raise TypeError(f"{self.name} returned {found!r}, which is not a Value")

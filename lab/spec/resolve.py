@@ -10,7 +10,8 @@ from typing import Any, Literal
 from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper
 from lab.spec import baseline, changing
 from lab.spec.addressing import End, mac, mtu, subnets
-from lab.spec.format import AMPLE, NodePart, TopologyPart
+from lab.spec.direction import AMPLE
+from lab.spec.format import NodePart, TopologyPart
 from lab.spec.routing import Routing
 from lab.units import Duration, Rate, Size
 
@@ -132,7 +133,7 @@ def _direction(topology: TopologyPart, name: str, way: Literal["forward", "back"
     delay = link.way(way, "delay") or Duration(0)
     jitter = link.way(way, "jitter") or Duration(0)
     size = mtu(topology, name, way)
-    given = changing.resolved(lambda key: link.way(way, key))
+    given = changing.resolved(lambda key: link.way(way, key), link.shares(way, "changes"))
     asked = link.way(way, "limit")
     most = (*changing.most(rate, delay, given), jitter, size)
     waits_outside = changing.waits_outside(given)

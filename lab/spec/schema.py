@@ -1,8 +1,8 @@
 """Generate the JSON schema of topology files, with a description of every key.
 
-The descriptions are the docstrings under the keys in format.py. This module reads the docstrings, so that pydantic need
-not read them when it creates the classes. Reading the source would take a tenth of `lab`'s start-up time, and only
-editors need the descriptions.
+The descriptions are the docstrings under the keys in direction.py and format.py. This module reads the docstrings, so
+that pydantic need not read them when it creates the classes. Reading the source would take a tenth of `lab`'s start-up
+time, and only editors need the descriptions.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import inspect
 from itertools import pairwise
 from typing import Any
 
+from lab.spec import direction
 from lab.spec import format as files
 
 ID = "urn:uuid:2d1c0b6e-5a37-4f0e-9d7c-3f6f7d3b9a51"  # identifies this format in every copy of the schema
@@ -31,7 +32,7 @@ def json_schema() -> dict[str, Any]:
 def _sentences() -> dict[str, dict[str, str]]:
     """Return the docstring under each key, by class and key, including the keys of base classes."""
     found: dict[str, dict[str, str]] = {}
-    for part in ast.parse(inspect.getsource(files)).body:
+    for part in (each for module in (direction, files) for each in ast.parse(inspect.getsource(module)).body):
         if isinstance(part, ast.ClassDef):
             said = found[part.name] = {}
             for base in part.bases:

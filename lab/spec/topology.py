@@ -14,8 +14,9 @@ from lab.spec import document, names, resolve, sysctls, wiring
 from lab.spec.changes import Changes, UnknownName
 from lab.spec.document import Document, Place
 from lab.spec.errors import Problem, SpecError
-from lab.spec.format import Mistakes, TopologyPart
+from lab.spec.format import TopologyPart
 from lab.spec.mistakes import explain
+from lab.spec.parts import Mistakes
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from msgspec import structs
 
-from lab.guest.network import Direction, Offloads, Shaper
+import lab.model
+from lab.guest.network import Change, Direction, Offloads, Shaper
 from lab.guest.workload import Bulk, SmallWrites
 from lab.model import (
     KernelTraits,
@@ -18,7 +19,8 @@ from lab.model import (
     message_latency,
     transfer_time,
 )
-from lab.units import Duration, Size
+from lab.spec.prediction import Prediction, declared
+from lab.units import Duration, Size, Value
 from tests.model.scenarios import hop, scenario
 
 ASKED = [
@@ -29,6 +31,14 @@ ASKED = [
 ]
 WIRE = hop("100 Mbit/s", "1 ms")
 CHANCE = [{"loss": 0.01}, {"reorder": 0.01}, {"duplicate": 0.01}, {"jitter": Duration.of("100 us")}]
+
+
+# Settings that no model knows: every law, replay and simulation refuses them, and says why.
+UNKNOWN: dict[str, dict[str, Any]] = {
+    "again and again": {"changes": (Change(Duration(0), every=Duration.of("9 s"), delay=Duration.of("2 ms")),)},
+    "changes again": {"changes": (Change(Duration(0), every_about=Duration.of("9 s"), down=Duration.of("2 ms")),)},
+}
+PREDICTIONS = [each for each in vars(lab.model).values() if isinstance(each, Prediction) and each.kind != "definition"]
 
 
 def over(there: Direction, back: Direction, workload: Any) -> Scenario:
@@ -43,6 +53,21 @@ def test_chance_and_cards_are_refused_whichever_way_they_are(model: Any, workloa
     for ways in ((strange, WIRE), (WIRE, strange)):
         with pytest.raises(ModelError):
             model(over(*ways, workload))
+
+
+@pytest.mark.parametrize("reason", UNKNOWN)
+@pytest.mark.parametrize("model", PREDICTIONS, ids=lambda model: model.name)
+def test_what_no_model_knows_is_refused(model: Prediction, reason: str) -> None:
+    strange = structs.replace(WIRE, **UNKNOWN[reason])
+    for ways in ((strange, WIRE), (WIRE, strange)):
+        with pytest.raises(ModelError, match=reason):
+            model(over(*ways, ASKED[0][1]))
+
+
+def test_other_peoples_predictions_may_know_it() -> None:
+    strange = over(structs.replace(WIRE, **UNKNOWN["again and again"]), WIRE, ASKED[0][1])
+    own = declared(lambda scenario: Value(scenario.delay.seconds, "s"))
+    assert own(strange).number == 0.001
 
 
 @pytest.mark.parametrize(("model", "workload"), ASKED)

@@ -70,6 +70,21 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
     assert topology(LINK.format("changes: [{at: 1 s, delay: 2 ms}]")).network.links[0].forward.queue is None
 
 
+def test_changes_repeat_in_any_order(topology: Parse) -> None:
+    """Those that repeat need not be in order. Chance has them in both directions at once if they are beside `ends`."""
+    lines = "changes: [{at: 3 s, every: 2 s, down: 5 ms}, {at: 1 s, delay: 2 ms}, {every_about: 9 s, down: 1 s}]"
+    network = topology(LINK.format(lines)).network
+    repeated, once, chance = network.links[0].forward.changes
+    assert network.links[0].back.changes == (repeated, once, chance)
+    assert repeated == Change(Duration.of("3 s"), down=Duration.of("5 ms"), every=Duration.of("2 s"))
+    assert chance.shared
+    assert not repeated.shared
+    assert network.is_left_to_chance
+    (own,) = topology(LINK.format("back: {changes: [{every_about: 9 s, down: 1 s}]}")).network.links[0].back.changes
+    assert not own.shared
+    assert "every" not in to_plain(once)
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -130,6 +145,26 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
         (
             "changes: [{at: 1 s, down: 2 s}, {at: 2 s, down: 1 s}]",
             "links.path.changes.1.down: the link is still down since 1 s",
+        ),
+        (
+            "changes: [{at: 1 s, every: 2 s, down: 2 s}]",
+            "links.path.changes.0.down: the link would never be up again; give less than every, 2 s",
+        ),
+        (
+            "changes: [{at: 1 s, every: 2 s, every_about: 2 s, down: 1 s}]",
+            "links.path.changes.0.every_about: the change already comes every 2 s; give only one of them",
+        ),
+        (
+            "changes: [{every_about: 10 us, down: 1 s}]",
+            "links.path.changes.0.every_about: 10 us is too short; use 1 ms or more",
+        ),
+        (
+            "changes: [{at: 1 s, times: 2, down: 1 s}]",
+            "links.path.changes.0.times: the change comes once; give it every or every_about",
+        ),
+        (
+            "changes: [{at: 1 s, every: 2 s, times: 0, down: 1 s}]",
+            "links.path.changes.0.times: '0': input should be greater than or equal to 1",
         ),
         ("changes: [{at: 1 s, mtu: 9000 B}]", "links.path.changes.0.mtu: 9000 B is more than the link's own, 1500 B"),
         (

@@ -17,7 +17,7 @@ from lab.model.scenario import KernelTraits
 from lab.model.skb import gso_bytes, overhead
 from lab.report.wording import figure
 from lab.spec.baseline import HOST
-from lab.spec.format import MTU_MAX, MTU_MIN, MTU_MIN_IPV6
+from lab.spec.parts import MTU_MAX, MTU_MIN, MTU_MIN_IPV6
 from lab.units import Duration, Rate, Value
 
 LONGEST = 300  # seconds, and bytes: a trial of more would take hours

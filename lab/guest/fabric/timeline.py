@@ -23,12 +23,14 @@ from msgspec import structs
 from lab.guest import trace
 from lab.guest.alarm import Alarm
 from lab.guest.fabric import build, device, qdisc, shaper, stage
+from lab.guest.fabric.moments import moments
 from lab.guest.fabric.netlink import Netlink, Request
 from lab.guest.fabric.spaces import WIRES, Spaces
 from lab.guest.network import WAYS, Change, Direction, Link, Network
 from lab.units import Size
 
 MS = 10**6  # ns
+_END = {signal.SIGTERM}
 CARRIED_AT_ONCE = shaper.GATE_MTU.bytes // 1514  # opportunities: a frame that wakes the gate is longer than its bucket
 
 
@@ -41,17 +43,34 @@ def changes(network: Network) -> bool:
     return any(way.changes or way.trace for link in network.links for _, way, _ in link.directions())
 
 
-def states(direction: Direction) -> Iterator[tuple[int, Direction]]:
-    """Yield (ns since the start, new state of the direction), for each change and each end of a downtime."""
-    turns: list[tuple[int, Change | None]] = [(change.at.ns, change) for change in direction.changes]
-    turns += [(change.at.ns + change.down.ns, None) for change in direction.changes if change.down]
+def states(direction: Direction, seed: str, way: str) -> Iterator[tuple[int, Direction]]:
+    """Yield (ns since the start, new state of the direction), for each change and each end of a downtime.
+
+    `seed` and `way` decide when changes come by chance. A change that both directions share does not depend on `way`.
+    There may be no last state.
+    """
+    turns: list[Iterator[tuple[int, Change | None]]] = []
+    ends: list[Iterator[tuple[int, Change | None]]] = []
+    for index, change in enumerate(direction.changes):
+        chance = f"{seed}/{'both' if change.shared else way}/changes/{index}"
+        turns.append(_turns(change, moments(change, chance)))
+        if change.down:
+            ends.append(_ends(change.down.ns, moments(change, chance)))
     asked, down_until = direction, 0
-    for at, change in sorted(turns, key=lambda turn: turn[0]):
-        if change is not None:
-            given = {key: getattr(change, key) for key in ("rate", "delay", "loss", "mtu")}
+    for at, turn in heapq.merge(*turns, *ends, key=lambda turn: turn[0]):
+        if turn is not None:
+            given = {key: getattr(turn, key) for key in ("rate", "delay", "loss", "mtu")}
             asked = structs.replace(asked, **{key: value for key, value in given.items() if value is not None})
-            down_until = at + change.down.ns if change.down else down_until
+            down_until = max(down_until, at + turn.down.ns) if turn.down else down_until
         yield at, structs.replace(asked, loss=1.0, burst_loss=None) if at < down_until else asked
+
+
+def _turns(change: Change, times: Iterator[int]) -> Iterator[tuple[int, Change | None]]:
+    return ((at, change) for at in times)
+
+
+def _ends(down_ns: int, times: Iterator[int]) -> Iterator[tuple[int, Change | None]]:
+    return ((at + down_ns, None) for at in times)
 
 
 def opportunities(direction: Direction) -> Iterator[tuple[int, int]]:
@@ -91,7 +110,9 @@ class Player:
             try:
                 for at, act in heapq.merge(*(each.turns() for each in played), key=lambda turn: turn[0]):
                     alarm.wait(self.start_ns + at)
+                    signal.pthread_sigmask(signal.SIG_BLOCK, _END)  # a change is made whole, or not at all
                     act(time.monotonic_ns() - self.start_ns - at)
+                    signal.pthread_sigmask(signal.SIG_UNBLOCK, _END)
                 signal.pause()
             except Stopped:
                 pass
@@ -106,7 +127,7 @@ Turn = tuple[int, Callable[[int], None]]  # when, in ns since the start; what to
 
 @dataclass
 class _Changed:
-    """Applies the changes to one direction."""
+    """Applies the changes to one direction. `now` is its latest state."""
 
     player: Player
     wires: Netlink
@@ -114,20 +135,21 @@ class _Changed:
     side: int
     link: Link
     direction: Direction
+    now: Direction | None = None
 
     def turns(self) -> Iterator[Turn]:
-        before = self.direction
-        for index, (at, now) in enumerate(states(self.direction), 1):
-            yield at, self._act(at, index, before, now)
-            before = now
+        seed = f"{self.player.spaces.seed}/{self.link.name}"
+        for index, (at, now) in enumerate(states(self.direction, seed, WAYS[self.side]), 1):
+            yield at, self._act(at, index, now)
 
     def restore(self) -> None:
         """Restore the direction, for the read-back after the workload."""
-        for _, last in list(states(self.direction))[-1:]:
-            self._apply(last, self.direction, self.player.spaces.seed)
+        if self.direction.changes:
+            self._apply(self.now or self.direction, self.direction, self.player.spaces.seed)
 
-    def _act(self, at: int, index: int, before: Direction, now: Direction) -> Callable[[int], None]:
+    def _act(self, at: int, index: int, now: Direction) -> Callable[[int], None]:
         def act(late: int) -> None:
+            before, self.now = self.now or self.direction, now
             self._apply(before, now, f"{self.player.spaces.seed}.{index}")
             self._read_back(at, now)
             what = {key: str(getattr(now, key)) for key in ("rate", "delay", "loss", "mtu")}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections import Counter
-from itertools import groupby, pairwise
+from itertools import groupby, islice, pairwise
 from statistics import correlation
 from typing import Any
 
@@ -14,7 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.guest import trace
-from lab.guest.network import Trace
+from lab.guest.fabric import moments
+from lab.guest.fabric.timeline import states
+from lab.guest.network import Change, Direction, Shaper, Trace
+from lab.units import Duration, Size
 from tests.guest.fabric.conftest import FRAME, Case, Streams, even
 
 RATE = 10e6
@@ -36,6 +39,7 @@ def mahimahi(seconds: int, seed: int) -> list[int]:
 
 TRACE = mahimahi(60, 1)
 CSV = "duration,rate\n500 ms,10 Mbit/s\n250 ms,0 bit/s\n1 s,3 Mbit/s\n"
+FAULT = {"every_about": "50 ms", "down": "5 ms"}
 CASES = {
     "rate": Case(
         {
@@ -62,6 +66,17 @@ CASES = {
     "long": Case({"rate": "1 Mbit/s", "delay": "180 min"}, [(0, 0, FRAME)], drain_s=3 * 3600 + 1),
     "slots": Case({"slot": {"min": "10 ms", "max": "10 ms"}}, even(0.1, 10e6)),
     "corrupt": Case({"rate": "1 Gbit/s", "corrupt": "10 %"}, even(0.2, 100e6, size=1000)),
+    "handovers": Case(
+        {
+            "delay": "20 ms",
+            "changes": [
+                {"at": "1 s", "every": "2 s", "delay": "40 ms", "down": "100 ms"},
+                {"at": "2 s", "every": "2 s", "times": 3, "delay": "20 ms"},
+            ],
+        },
+        [(number * 10 * MS, 0, 100) for number in range(1000)],
+    ),
+    "faults": Case({"changes": [FAULT]}, [(number * MS, 0, 100) for number in range(10_000)], seed="7"),
     "jitter": Case({"delay": "3 s", "jitter": "2144 ms", "jitter_correlation": "90 %"}, even(20, 1e6), drain_s=6),
 }
 
@@ -81,7 +96,9 @@ def gaps(out: Any) -> list[int]:
 @pytest.mark.guest
 def test_every_change_is_on_time(came: Any) -> None:
     done = [each for out in came.values() for each in out["timeline"]["done"]]
-    assert len(done) == 2 + 1 + 1 + 2 + 3, "and one entry for each trace"
+    repeated = {name: len(came[name]["timeline"]["done"]) for name in ("handovers", "faults")}
+    assert len(done) == 2 + 1 + 1 + 2 + 3 + sum(repeated.values()), "and one entry for each trace"
+    assert repeated["handovers"] == 5 + 5 + 3, "changes at 1, 3, 5, 7, 9 s, their ends, and three times back"
     assert max(each["late_ns"] for each in done) <= 1000
 
 
@@ -119,6 +136,34 @@ def test_a_link_that_is_down_loses_what_it_is_given(came: Any) -> None:
     sends = CASES["down"].sends
     lost = sorted(set(range(len(sends))) - {number for _, number in came["down"]["came"]})
     assert lost == [number for number, (at, _, _) in enumerate(sends) if 100 * MS <= at < 300 * MS]
+
+
+@pytest.mark.guest
+def test_a_change_repeats(came: Any) -> None:
+    """The link is down for 100 ms at each odd second; the delay is short again at 2, 4 and 6 s, but not at 8 s."""
+    sends = CASES["handovers"].sends
+    found = {number: at - sends[number][0] for at, number in came["handovers"]["came"]}
+    for number, (sent, _, _) in enumerate(sends):
+        second, rest = divmod(sent // MS, 1000)
+        if second % 2 and rest < 100:
+            assert number not in found
+        else:
+            far = second >= 7 or second % 2
+            assert found[number] == pytest.approx(40 * MS if far else 20 * MS, abs=1000)
+
+
+@pytest.mark.guest
+def test_faults_come_as_the_seed_has_them(came: Any) -> None:
+    """Every frame that meets one of the drawn faults is lost, and no other."""
+    faults = []
+    for at in moments.moments(Change(Duration(0), every_about=Duration.of("50 ms")), "7/path/forward/changes/0"):
+        if at > 10_000 * MS:
+            break
+        faults.append(at)
+    assert abs(len(faults) - 200) < 3.89 * math.sqrt(200), "a Poisson count"
+    sends = CASES["faults"].sends
+    met = {number for number, (at, _, _) in enumerate(sends) if any(0 <= at - fault < 5 * MS for fault in faults)}
+    assert set(range(len(sends))) - {number for _, number in came["faults"]["came"]} == met
 
 
 @pytest.mark.guest
@@ -194,6 +239,44 @@ def test_jitter_is_correlated(came: Any) -> None:
     assert all(0.856e9 - 1000 <= delay <= 5.144e9 + 1000 for delay in delays.values())
     series = [delays[number] for number in range(len(sends))]
     assert correlation(series[:-1], series[1:]) == pytest.approx(0.9, abs=3.29 * math.sqrt((1 - 0.9**2) / len(sends)))
+
+
+def test_gaps_by_chance_are_exponential() -> None:
+    """Kolmogorov's distance from the law, the mean, and that a gap tells nothing of the next one, for a fixed seed."""
+    count, mean = 20_000, Duration.of("10 s")
+    found = [each / mean.ns for each in islice(moments.gaps("seed", mean), count)]
+    places = [1 - math.exp(-each) for each in sorted(found)]
+    distance = max(max((rank + 1) / count - place, place - rank / count) for rank, place in enumerate(places))
+    assert distance < math.sqrt(math.log(2 / 1e-4) / 2 / count)
+    assert sum(found) / count == pytest.approx(1, abs=3.89 / math.sqrt(count))
+    assert abs(correlation(found[:-1], found[1:])) < 3.89 / math.sqrt(count)
+
+
+def test_a_seed_decides_the_gaps() -> None:
+    """So the bytes of a trial are the same on every machine. These are the first gaps of seed 1, in ns."""
+    mean = Duration.of("10 s")
+    assert list(islice(moments.gaps("1", mean), 3)) == [6862435794, 597422135, 21627635818]
+    assert list(islice(moments.gaps("2", mean), 1)) != [6862435794]
+
+
+def test_directions_share_a_fault_only_if_they_share_the_setting() -> None:
+    def first(way: str, shared: bool) -> int:
+        change = Change(Duration(0), every_about=Duration.of("10 s"), down=Duration.of("1 s"), shared=shared)
+        return next(states(_direction(change), "1/path", way))[0]
+
+    assert first("forward", shared=True) == first("back", shared=True)
+    assert first("forward", shared=False) != first("back", shared=False)
+
+
+def test_overlapping_faults_end_with_the_last() -> None:
+    change = Change(Duration(0), every=Duration(10), times=2, down=Duration(15))
+    found = [(at, now.loss) for at, now in states(_direction(change), "1/path", "forward")]
+    assert found == [(0, 1.0), (10, 1.0), (15, 1.0), (25, 0.0)]
+
+
+def _direction(*changes: Change) -> Direction:
+    plain: Any = {"rate": None, "delay": Duration(0), "jitter": Duration(0), "mtu": Size(1500), "limit": 9}
+    return Direction(**plain, loss=0, reorder=0, duplicate=0, shaper=Shaper.PATH, changes=changes)
 
 
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=50).filter(any))

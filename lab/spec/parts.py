@@ -1,0 +1,66 @@
+"""Define what all parts of a topology file share: their base class, and the types of quantities."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Annotated
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator, WithJsonSchema
+
+from lab.guest.share import Percent
+from lab.spec.document import Place
+from lab.units import Duration, Quantity, Rate, Size
+
+MTU_MIN, MTU_MAX = 68, 65535  # bytes: the datagram that every network must carry (RFC 791); the largest MTU of a veth
+MTU_MIN_IPV6 = 1280  # bytes, RFC 8200 section 5
+LEAST_CHANCE = 1e-7  # netem's steps of 2^-32, of which it may draw one too many, are 0.35 % of it
+
+
+class Mistakes(ValueError):
+    """Raised for mistakes in one part. The error holds all mistakes, each with its place relative to the part."""
+
+    def __init__(self, found: Iterable[tuple[Place, str]]) -> None:
+        self.found = tuple(dict.fromkeys(found))
+        super().__init__("; ".join(message for _, message in self.found))
+
+
+def _quantity_schema(kind: type[Quantity]) -> WithJsonSchema:
+    units = "|".join(kind.units)
+    return WithJsonSchema({"type": "string", "pattern": rf"^\s*[0-9.eE+]+\s*({units})\s*$", "examples": [kind.example]})
+
+
+def _nonzero(rate: Rate) -> Rate:
+    if not rate:
+        raise ValueError("a rate of zero carries nothing; leave it out for an unlimited rate")
+    return rate
+
+
+def _mtu(size: Size) -> Size:
+    if not MTU_MIN <= size.bytes <= MTU_MAX:
+        raise ValueError(f"an MTU of {size} is not between {MTU_MIN} B and {MTU_MAX} B")
+    return size
+
+
+def _chance(share: Percent) -> Percent:
+    if 0 < share < LEAST_CHANCE:
+        raise ValueError(f"netem draws in steps of 2^-32; use {LEAST_CHANCE * 100:.5f} % or more, or leave it out")
+    return share
+
+
+RateText = Annotated[Rate, PlainValidator(Rate.of), AfterValidator(_nonzero), _quantity_schema(Rate)]
+DurationText = Annotated[Duration, PlainValidator(Duration.of), _quantity_schema(Duration)]
+SizeText = Annotated[Size, PlainValidator(Size.of), _quantity_schema(Size)]
+MtuText = Annotated[Size, PlainValidator(Size.of), AfterValidator(_mtu), _quantity_schema(Size)]
+PercentText = Annotated[
+    Percent,
+    PlainValidator(Percent.of),
+    AfterValidator(_chance),
+    WithJsonSchema({"type": "string", "pattern": r"^\s*[0-9.]+\s*%\s*$", "examples": ["1 %"]}),
+]
+
+
+class Part(BaseModel):
+    """Checks a mapping of the file. A part accepts only known keys and exact types, and is immutable."""
+
+    # Build a validator on first use only: most parts are only used as fields of a larger part.
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
