@@ -180,6 +180,8 @@ def _rated(fabric: Fabric) -> dict[tuple[str, str, str], dict[str, Any]]:
                 place = (start.node, start.name, "out") if card else (link.name, each["interface"], name)
                 if place != key or not direction.rate or not each["options"].get("rate"):
                     continue
+                if direction.queue and direction.queue.is_bucket:
+                    continue  # a burst exceeds its rate
                 wild = bool(direction.jitter) or direction.reorder > 0
                 found[key] = {
                     "link": link.name,

@@ -70,6 +70,17 @@ class Queue(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: Name
     parameters: tuple[tuple[Name, Setting], ...] = ()  # sorted; quantities as text
 
+    @property
+    def is_bucket(self) -> bool:
+        """Return whether the queue is a token bucket, which limits the rate itself."""
+        return self.kind in ("tbf", "htb")
+
+    @property
+    def own_rate(self) -> Rate | None:
+        """Return the rate that the queue itself has (a token bucket's), or None."""
+        given = dict(self.parameters).get("rate")
+        return None if given is None else Rate.of(str(given))
+
 
 class BurstLoss(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describes losses in the Gilbert-Elliott model. All fields are probabilities from 0 to 1."""

@@ -79,13 +79,32 @@ def _queue(network: _Plain, link: str, interface: str, way: str) -> Iterator[str
     direction = next(each[way] for each in network["links"] if each["name"] == link)
     tc = f"tc -n {link}"
     place = "root"
+    queue = direction["queue"]
+    if queue["kind"] in ("tbf", "htb"):
+        yield from _bucket(tc, interface, direction)
+        return
     if direction["rate"]:
         rate = f"rate {_tight(direction['rate'])} overhead {_WIRE} burst 1 cburst 1"
         yield f"{tc} qdisc add dev {interface} root handle 1: htb default 1"
         yield f"{tc} class add dev {interface} parent 1: classid 1:1 htb {rate}"
         place = "parent 1:1"
-    queue = direction["queue"]
     yield " ".join([f"{tc} qdisc add dev {interface} {place} {queue['kind']}", *map(_option, queue["parameters"])])
+
+
+def _bucket(tc: str, interface: str, direction: _Plain) -> Iterator[str]:
+    """Yield the commands for a token bucket, which counts whole frames if it has the direction's rate."""
+    given = dict(direction["queue"]["parameters"])
+    limit = given.pop("limit", 1000)
+    if "rate" not in given:
+        given = {"rate": direction["rate"], "overhead": f"{_WIRE} B", **given}
+    if direction["queue"]["kind"] == "tbf":
+        given |= {} if "latency" in given else {"limit": limit}
+        yield " ".join([f"{tc} qdisc add dev {interface} root tbf", *map(_option, given.items())])
+        return
+    yield f"{tc} qdisc add dev {interface} root handle 1: htb default 1"
+    options = " ".join(map(_option, given.items()))
+    yield f"{tc} class add dev {interface} parent 1: classid 1:1 htb {options}"
+    yield f"{tc} qdisc add dev {interface} parent 1:1 pfifo limit {limit}"
 
 
 def _option(parameter: Sequence[Any]) -> str:

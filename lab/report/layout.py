@@ -46,7 +46,7 @@ def direction(way: Mapping[str, Any]) -> str:
     if "corrupt" in way:
         parts.append(f"corrupt {100 * way['corrupt']:g} %")
     parts += _changes(way.get("changes", ()))
-    held = way["queue"]["kind"] if "queue" in way else _limit(way)
+    held = _queue(way["queue"]) if "queue" in way else _limit(way)
     return ", ".join([*parts, f"MTU {way['mtu']}", held])
 
 
@@ -59,6 +59,13 @@ def _changes(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if each not in once:
             gap = f"every {each['every']}" if "every" in each else f"by chance, about every {each['every_about']}"
             yield f"a change {gap}" + (f", {each['times']} times" if "times" in each else "")
+
+
+def _queue(queue: Mapping[str, Any]) -> str:
+    """Return a queue's kind; for a token bucket also its own rate, and its burst."""
+    given = dict(queue["parameters"])
+    shown = ("rate", "burst") if queue["kind"] in ("tbf", "htb") else ()
+    return " ".join([queue["kind"], *(f"{key} {given[key]}" for key in shown if key in given)])
 
 
 def _limit(way: Mapping[str, Any]) -> str:

@@ -10,7 +10,7 @@ from lab.spec.drawn import Drawn
 
 LEAST_SAMPLES = 10  # for a figure that depends on chance
 _DICE = ("pie", "fq_pie", "red")  # queues that drop or mark with a probability
-_TAIL_DROP = ("pfifo", "bfifo")
+_TAIL_DROP = ("pfifo", "bfifo", "tbf", "htb")
 _TOO_FEW = (
     "samples={samples}, but {why} by chance, so each seed gives a different figure; use samples={least} or more, or "
     "few_samples='why fewer do'"

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from lab.guest.network import BurstLoss, Change, Queue, Shaper, Slot
+from lab.spec import buckets
 from lab.spec.document import Place
 from lab.units import Duration, Rate, Size
 
@@ -28,7 +29,8 @@ def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[t
         queued = "changes"
     if way("trace") is not None and way("rate") is not None:
         yield place("trace"), "the trace already sets when the link carries frames; leave out the rate"
-    if way("queue") is not None and way("rate") is None and way("trace") is None:
+    own = way("queue") is not None and way("queue").own_rate
+    if way("queue") is not None and way("rate") is None and way("trace") is None and not own:
         yield place("queue"), "frames only queue on a link with a rate or a trace; give it one"
     if queued and way("shaper") is Shaper.NIC:
         yield place(queued), "a nic's own queue is a FIFO; use queue, trace or a changing rate with shaper: path"
@@ -36,6 +38,8 @@ def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[t
         yield place("limit"), f"it counts the frames of a plain wire: with {queued}, give the queue its own limit"
     if queued and way("rate") is not None and way("rate") < SLOWEST:
         yield place("rate"), f"{way('rate')} is too slow for a queue: {SLOWEST} at least"
+    if way("queue") is not None and way("queue").is_bucket:
+        yield from buckets.contradictions(way("queue"), way, place)
     if way("burst_loss") is not None and way("loss"):
         yield place("burst_loss"), "it replaces loss; give only one of them"
     if (way("jitter") or Duration(0)) > MOST_JITTER:

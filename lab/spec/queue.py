@@ -15,6 +15,7 @@ from lab.spec.errors import instead, told
 from lab.units import Duration, Rate, Size, UnitError
 
 MOST = 2**32 - 1
+MOST_OVERHEAD = 2**15 - 1  # of a rate's overhead, which the kernel counts in 16 bits
 
 ParameterReader = Callable[[object], Setting]  # raises ValueError for a wrong value
 
@@ -55,6 +56,13 @@ def _bytes(value: object) -> str:
     size = Size.of(str(value))
     if size.bytes > MOST:
         raise ValueError(f"{size} is more than {MOST} B")
+    return str(size)
+
+
+def _small_size(value: object) -> str:
+    size = Size.of(str(value))
+    if size.bytes > MOST_OVERHEAD:
+        raise ValueError(f"{size} is more than {MOST_OVERHEAD} B")
     return str(size)
 
 
@@ -155,6 +163,25 @@ KINDS: Mapping[str, Mapping[str, ParameterReader]] = {
         "horizon": _time,
         "horizon_drop": _flag,
     },
+    "tbf": {
+        "rate": _rate,
+        "burst": _bytes,
+        "limit": _bytes,
+        "latency": _time,
+        "peakrate": _rate,
+        "mtu": _bytes,
+        "overhead": _small_size,
+        "mpu": _small_size,
+    },
+    "htb": {
+        "rate": _rate,
+        "burst": _bytes,
+        "ceil": _rate,
+        "cburst": _bytes,
+        "limit": _number,
+        "overhead": _small_size,
+        "mpu": _small_size,
+    },
     "dualpi2": {
         "limit": _number,
         "memory_limit": _bytes,
@@ -173,7 +200,13 @@ KINDS: Mapping[str, Mapping[str, ParameterReader]] = {
 }
 
 # Parameters that must be given. Without one, a FIFO's limit would follow from the length of the device's queue.
-NEEDED: Mapping[str, tuple[str, ...]] = {"pfifo": ("limit",), "bfifo": ("limit",), "red": ("limit", "min", "max")}
+NEEDED: Mapping[str, tuple[str, ...]] = {
+    "pfifo": ("limit",),
+    "bfifo": ("limit",),
+    "red": ("limit", "min", "max"),
+    "tbf": ("burst",),
+    "htb": ("burst",),
+}
 
 
 def read(value: object) -> tuple[Queue | None, list[tuple[Place, str]]]:
@@ -207,10 +240,27 @@ def read(value: object) -> tuple[Queue | None, list[tuple[Place, str]]]:
 
 
 def _contradictions(queue: Queue) -> Iterator[tuple[Place, str]]:
-    if queue.kind != "red":
-        return
-    given = dict(queue.parameters)
-    least, most, limit = (Size.of(str(given[name])) for name in ("min", "max", "limit"))
+    given = {name: str(setting) for name, setting in queue.parameters}
+    match queue.kind:
+        case "red":
+            yield from _red(given)
+        case "tbf":
+            yield from _tbf(given)
+        case "htb" if {"rate", "ceil"} <= set(given) and Rate.of(given["ceil"]) < Rate.of(given["rate"]):
+            yield ("ceil",), f"{given['ceil']} is less than the rate of {given['rate']}"
+
+
+def _tbf(given: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
+    if ("limit" in given) is ("latency" in given):
+        yield (), "tbf needs either its limit, in bytes, or its latency"
+    if ("peakrate" in given) is not ("mtu" in given):
+        yield (), "tbf's peakrate and its mtu, the bytes that leave at once, need each other"
+    elif {"peakrate", "rate"} <= set(given) and Rate.of(given["peakrate"]) <= Rate.of(given["rate"]):
+        yield ("peakrate",), f"{given['peakrate']} is not more than the rate of {given['rate']}"
+
+
+def _red(given: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
+    least, most, limit = (Size.of(given[name]) for name in ("min", "max", "limit"))
     if not least < most:
         yield ("max",), f"RED marks between min and max: {most} is not more than {least}"
     if not most < limit:

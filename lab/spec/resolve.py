@@ -8,7 +8,7 @@ from math import ceil
 from typing import Any, Literal
 
 from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper
-from lab.spec import baseline, changing
+from lab.spec import baseline, buckets, changing
 from lab.spec.addressing import End, mac, mtu, subnets
 from lab.spec.direction import AMPLE
 from lab.spec.format import NodePart, TopologyPart
@@ -138,7 +138,7 @@ def _direction(topology: TopologyPart, name: str, way: Literal["forward", "back"
     most = (*changing.most(rate, delay, given), jitter, size)
     waits_outside = changing.waits_outside(given)
     ample = ample_limit(*most) if asked == AMPLE or waits_outside or not rate else usual_limit(*most)
-    limit = asked if isinstance(asked, int) else ample
+    limit = asked if isinstance(asked, int) else ample + buckets.most_at_once(given.get("queue"))
     fifo = usual_queue(most[0], size) if waits_outside and most[0] and asked != AMPLE else limit
     return Direction(
         rate=rate,

@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 import lab.model
-from lab.guest.network import Change, Direction, Offloads, Shaper
+from lab.guest.network import Change, Direction, Offloads, Queue, Shaper
 from lab.guest.workload import Bulk, SmallWrites
 from lab.model import (
     KernelTraits,
@@ -37,6 +37,10 @@ CHANCE = [{"loss": 0.01}, {"reorder": 0.01}, {"duplicate": 0.01}, {"jitter": Dur
 UNKNOWN: dict[str, dict[str, Any]] = {
     "again and again": {"changes": (Change(Duration(0), every=Duration.of("9 s"), delay=Duration.of("2 ms")),)},
     "changes again": {"changes": (Change(Duration(0), every_about=Duration.of("9 s"), down=Duration.of("2 ms")),)},
+}
+UNKNOWN |= {
+    f"token bucket .{kind}": {"queue": Queue(kind, (("burst", "4000 B"), ("limit", limit)))}
+    for kind, limit in (("tbf", "9000 B"), ("htb", 9))
 }
 PREDICTIONS = [each for each in vars(lab.model).values() if isinstance(each, Prediction) and each.kind != "definition"]
 

@@ -131,6 +131,21 @@ def test_a_queue_stands_before_its_wire(keep: Keep) -> None:
     assert "qdisc add dev q0b parent 1:1 bfifo limit 62500\n" in commands(network, wires)
 
 
+def test_a_token_bucket_is_told_as_tc_has_it(keep: Keep) -> None:
+    (record,) = keep("rate")
+    network, wires = to_plain(record.trial.network), record.json("qdiscs.before.json")
+    wires.append({"node": "path", "interface": "q0b", "direction": "forward", "kind": "tbf", "options": {}})
+    parameters = [["burst", "4000 B"], ["latency", "400 ms"]]
+    network["links"][0]["forward"] |= {"rate": "1 Mbit/s", "queue": {"kind": "tbf", "parameters": parameters}}
+    told = "qdisc add dev q0b root tbf rate 1mbit overhead 24 burst 4000 latency 400ms\n"
+    assert told in commands(network, wires)
+    parameters = [["burst", "9000 B"], ["rate", "2 Mbit/s"]]
+    network["links"][0]["forward"]["queue"] = {"kind": "htb", "parameters": parameters}
+    said = commands(network, wires)
+    assert "class add dev q0b parent 1: classid 1:1 htb burst 9000 rate 2mbit\n" in said
+    assert "qdisc add dev q0b parent 1:1 pfifo limit 1000\n" in said
+
+
 def test_a_packed_trial_has_the_same_page(written: Path, tmp_path: Path) -> None:
     pack(tmp_path / "results")
     trials.write([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")

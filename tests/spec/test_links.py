@@ -146,6 +146,44 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
             "changes: [{at: 1 s, down: 2 s}, {at: 2 s, down: 1 s}]",
             "links.path.changes.1.down: the link is still down since 1 s",
         ),
+        ("queue: tbf", "links.path.queue: tbf needs its burst"),
+        ("queue: {kind: tbf, burst: 4 kB}", "links.path.queue: tbf needs either its limit, in bytes, or its latency"),
+        (
+            "queue: {kind: tbf, burst: 4 kB, limit: 9 kB, peakrate: 1 Mbit/s}",
+            "links.path.queue: tbf's peakrate and its mtu, the bytes that leave at once, need each other",
+        ),
+        (
+            "queue: {kind: tbf, rate: 1 Mbit/s, burst: 4 kB, limit: 9 kB, peakrate: 1 Mbit/s, mtu: 2 kB}",
+            "links.path.queue.peakrate: 1 Mbit/s is not more than the rate of 1 Mbit/s",
+        ),
+        (
+            "queue: {kind: tbf, burst: 1500 B, limit: 9 kB}",
+            "links.path.queue.burst: a frame of 1514 B never fits 1500 B, and is lost; give 1514 B or more",
+        ),
+        (
+            "queue: {kind: tbf, rate: 10 Mbit/s, burst: 2 kB, limit: 9 kB}",
+            "links.path.queue: frames would wait behind the bucket: 10 Mbit/s is not less than the link's 10 Mbit/s",
+        ),
+        (
+            "queue: {kind: tbf, burst: 1 GB, limit: 9 kB}",
+            "links.path.queue.burst: 1000000000 B take more than 4.5 min at 10 Mbit/s; give less",
+        ),
+        (
+            "queue: {kind: tbf, burst: 4 kB, latency: 4000 s}",
+            "links.path.queue.latency: 4000 s at 10 Mbit/s are more than 4294967295 B; give less",
+        ),
+        (
+            "queue: {kind: htb, burst: 4 kB}, changes: [{at: 1 s, rate: 1 Mbit/s}]",
+            "links.path.changes: the rate of htb cannot change; use a different queue",
+        ),
+        (
+            "queue: {kind: htb, burst: 4 kB, ceil: 1 Mbit/s}",
+            "links.path.queue.ceil: 1 Mbit/s is less than the rate of 10 Mbit/s",
+        ),
+        (
+            "queue: {kind: htb, burst: 4 kB, cbursts: 1 kB}",
+            "links.path.queue.cbursts: htb has no parameter 'cbursts'; did you mean 'cburst'?",
+        ),
         (
             "changes: [{at: 1 s, every: 2 s, down: 2 s}]",
             "links.path.changes.0.down: the link would never be up again; give less than every, 2 s",

@@ -365,6 +365,15 @@ def qdiscs(netlink: Netlink, parent: int = TC_ROOT) -> dict[str, dict[str, Any]]
     return found
 
 
+def qdisc_options(netlink: Netlink, name: str) -> bytes:
+    """Return the options of the root qdisc of `name`; empty if it has none."""
+    number = index(netlink, name)
+    for body in netlink.dump("listing qdiscs", RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0)):
+        if _TCMSG.unpack_from(body)[1:4:2] == (number, TC_ROOT):
+            return attributes(body[_TCMSG.size :]).get(qdisc.TCA_OPTIONS, b"")
+    return b""
+
+
 def class_options(netlink: Netlink, name: str) -> bytes:
     """Return the options of the class `LEAF` of `name`; empty if there is no such class."""
     request = _TCMSG.pack(0, index(netlink, name), 0, 0, 0)

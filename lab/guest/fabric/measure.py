@@ -96,6 +96,7 @@ def _measured(way: _Way) -> dict[str, Any]:
     size = direction.mtu.bytes + ETHERNET_HEADER.bytes
     count = _burst(way, size)
     wild = any((direction.jitter, direction.reorder, direction.trace, direction.slot))
+    wild |= direction.queue is not None and direction.queue.is_bucket  # which sends bursts
     sent = []
     for number in range(SINGLES):
         frame = way.frame(number, SHORTEST)

@@ -84,6 +84,8 @@ def netem_rate(direction: Direction) -> Rate | None:
     """Return the rate at which this direction's netem sends, or None if another qdisc limits the rate."""
     if direction.shaper is Shaper.NIC:
         return None
+    if direction.queue and direction.queue.is_bucket:
+        return direction.rate if direction.queue.own_rate else None
     return wire_rate(direction) if direction.queue else direction.rate
 
 

@@ -19,14 +19,22 @@ def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
     found = []
     with spaces.inside(WIRES) as netlink:
         by_end = device.qdiscs(netlink)
-        queues = device.qdiscs(netlink, device.LEAF)
+        queues = {device.LEAF: device.qdiscs(netlink, device.LEAF), device.TC_ROOT: by_end}
+        buckets = {
+            stage.ends(number, side)[0]: stage.bucket_options(netlink, stage.ends(number, side)[0], direction.queue)
+            for number, side, _, direction in stage.staged(spaces.network)
+            if direction.queue and direction.queue.is_bucket
+        }
     for number, link in enumerate(spaces.network.links):
         for side, name in enumerate(WAYS):
             end = build.wire_end(number, 1 - side)
             found.append({"node": link.name, "interface": end, "direction": name, **by_end[end]})
-    for number, side, link, _ in stage.staged(spaces.network):
+    for number, side, link, direction in stage.staged(spaces.network):
+        assert direction.queue is not None
         end, _ = stage.ends(number, side)
-        found.append({"node": link.name, "interface": end, "direction": WAYS[side], **queues[end]})
+        held = queues[stage.place(direction.queue)][end]
+        held = {**held, "options": buckets.get(end, held["options"])}
+        found.append({"node": link.name, "interface": end, "direction": WAYS[side], **held})
     for node in spaces.network.nodes:
         with spaces.inside(node.name) as netlink:
             for interface, plain in device.qdiscs(netlink).items():
@@ -42,7 +50,8 @@ def queue(spaces: Spaces, link: str, way: str) -> dict[str, Any]:
             if (each.name, name) == (link, way):
                 with spaces.inside(WIRES) as netlink:
                     if direction.queue:
-                        return device.qdiscs(netlink, device.LEAF)[stage.ends(number, side)[0]]
+                        held = device.qdiscs(netlink, stage.place(direction.queue))
+                        return held[stage.ends(number, side)[0]]
                     return device.qdiscs(netlink)[build.wire_end(number, 1 - side)]
     raise build.FabricError(f"the network has no link {link}, {way}")
 

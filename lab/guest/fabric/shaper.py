@@ -29,17 +29,17 @@ ETHERNET_HEADER = Size(14)
 GATE_MTU = Size(65521)  # of the gate's interface: the frame that wakes the gate is longer than any bucket
 TCA_KIND, TCA_OPTIONS = 1, 2
 _U32 = 1 << 32
-_ETHERNET = 1  # TC_LINKLAYER_ETHERNET
+ETHERNET = 1  # TC_LINKLAYER_ETHERNET
 _RATESPEC = struct.Struct("=BBHhHI")  # cell_log, linklayer, overhead, cell_align, mpu, rate
 
-_HTB_PARMS, _HTB_INIT, _HTB_RATE64, _HTB_CEIL64 = 1, 2, 6, 7
+HTB_PARMS, _HTB_INIT, HTB_RATE64, HTB_CEIL64 = 1, 2, 6, 7
 _HTB_GLOB = struct.Struct("=5I")  # version, rate2quantum, defcls, debug, direct_pkts
 # Rate and ceiling, then buffer, cbuffer, quantum, level, prio.
-_HTB_OPT = struct.Struct(f"{_RATESPEC.format}{_RATESPEC.format[1:]}5I")
+HTB_OPT = struct.Struct(f"{_RATESPEC.format}{_RATESPEC.format[1:]}5I")
 _HTB_VERSION, _CLASS = 3, 1
 
 _TBF_PARMS, _TBF_BURST = 1, 6
-_TBF_QOPT = struct.Struct(f"{_RATESPEC.format}{_RATESPEC.format[1:]}3I")  # rate, peak; limit, buffer, mtu
+TBF_QOPT = struct.Struct(f"{_RATESPEC.format}{_RATESPEC.format[1:]}3I")  # rate, peak; limit, buffer, mtu
 _GATE_BYTES_PER_SECOND = 10_000  # of a bucket that must not fill by itself; if it is lower, the kernel looks less often
 _GATE_TICKS = 4 * 10**9 >> 6  # the closed gate's bucket: four seconds of that, 40 kB; the unit is 64 ns
 _CLOSED = 65535
@@ -54,10 +54,10 @@ def htb() -> list[bytes]:
 def htb_class(rate: Rate) -> list[bytes]:
     """Return the netlink attributes of HTB's class at `rate`, without a burst."""
     bytes_per_second = rate.bps // 8
-    spec = (0, _ETHERNET, FRAME_OVERHEAD.bytes, -1, 0, min(bytes_per_second, _U32 - 1))
-    nested = [attribute(_HTB_PARMS, _HTB_OPT.pack(*spec, *spec, 0, 0, _CLOSED, 0, 0))]
+    spec = (0, ETHERNET, FRAME_OVERHEAD.bytes, -1, 0, min(bytes_per_second, _U32 - 1))
+    nested = [attribute(HTB_PARMS, HTB_OPT.pack(*spec, *spec, 0, 0, _CLOSED, 0, 0))]
     if bytes_per_second >= _U32:
-        nested += [attribute(kind, struct.pack("=Q", bytes_per_second)) for kind in (_HTB_RATE64, _HTB_CEIL64)]
+        nested += [attribute(kind, struct.pack("=Q", bytes_per_second)) for kind in (HTB_RATE64, HTB_CEIL64)]
     return [attribute(TCA_KIND, "htb"), attribute(TCA_OPTIONS, nested)]
 
 
@@ -69,10 +69,10 @@ def htb_wanted(rate: Rate) -> dict[str, Any]:
 def htb_described(options: bytes) -> dict[str, Any]:
     """Return a class's options as plain data."""
     found = attributes(options)
-    fields = _HTB_OPT.unpack_from(found[_HTB_PARMS])
+    fields = HTB_OPT.unpack_from(found[HTB_PARMS])
     rate, ceil = (
         struct.unpack("=Q", found[kind])[0] if kind in found else plain
-        for kind, plain in ((_HTB_RATE64, fields[5]), (_HTB_CEIL64, fields[11]))
+        for kind, plain in ((HTB_RATE64, fields[5]), (HTB_CEIL64, fields[11]))
     )
     return {
         "rate": str(Rate(8 * rate)),
@@ -87,8 +87,8 @@ def gate(limit: int, bucket: Size | None = None) -> list[bytes]:
 
     `limit` is the limit of the gate's FIFO, if the gate has one.
     """
-    spec = (0, _ETHERNET, 0, -1, 0 if bucket else _CLOSED, _GATE_BYTES_PER_SECOND)
-    nested = [attribute(_TBF_PARMS, _TBF_QOPT.pack(*spec, *(0,) * 6, limit, _GATE_TICKS, 0))]
+    spec = (0, ETHERNET, 0, -1, 0 if bucket else _CLOSED, _GATE_BYTES_PER_SECOND)
+    nested = [attribute(_TBF_PARMS, TBF_QOPT.pack(*spec, *(0,) * 6, limit, _GATE_TICKS, 0))]
     if bucket:
         nested.append(attribute(_TBF_BURST, bucket.bytes))
     return [attribute(TCA_KIND, "tbf"), attribute(TCA_OPTIONS, nested)]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from lab.errors import MachineError
-from lab.guest.fabric import device, offload, queue, shaper
+from lab.guest.fabric import bucket, device, offload, queue, shaper
 from lab.guest.fabric.netlink import Netlink, NetlinkError
 from lab.guest.network import WAYS, Direction, Link, Network, Offloads, Queue
 from lab.units import Size
@@ -42,13 +42,11 @@ def insert(wires: Netlink, number: int, side: int, name: str, direction: Directi
     device.pair(wires, inward, outward, mtu)
     for end in (inward, outward):
         offload.write(wires, end, Offloads())
-    if direction.rate:
-        device.add_qdisc(wires, inward, shaper.htb(), handle=device.SHAPER)
-        device.set_class(wires, inward, shaper.htb_class(direction.rate), new=True)
-    else:
-        device.add_qdisc(wires, inward, shaper.gate(fifo_limit(direction.queue)), handle=device.SHAPER)
     try:
-        device.add_qdisc(wires, inward, queue.told(direction.queue, direction.rate), parent=device.LEAF)
+        if direction.queue.is_bucket:
+            _insert_bucket(wires, inward, direction)
+        else:
+            _insert_queue(wires, inward, direction, direction.queue)
     except NetlinkError as error:
         where = f"link {name}, {WAYS[side]}: the queue {direction.queue.kind}"
         if error.code == errno.ENOENT:
@@ -57,6 +55,32 @@ def insert(wires: Netlink, number: int, side: int, name: str, direction: Directi
     for end in (inward, outward):
         device.up(wires, end)
     device.redirect(wires, outward, target)
+
+
+def _insert_queue(wires: Netlink, inward: str, direction: Direction, held: Queue) -> None:
+    """Add the shaper that releases frames one by one, and the queue below it."""
+    if direction.rate:
+        device.add_qdisc(wires, inward, shaper.htb(), handle=device.SHAPER)
+        device.set_class(wires, inward, shaper.htb_class(direction.rate), new=True)
+    else:
+        device.add_qdisc(wires, inward, shaper.gate(fifo_limit(held)), handle=device.SHAPER)
+    device.add_qdisc(wires, inward, queue.told(held, direction.rate), parent=device.LEAF)
+
+
+def _insert_bucket(wires: Netlink, inward: str, direction: Direction) -> None:
+    """Add a token bucket, which is shaper and queue in one."""
+    assert direction.queue is not None
+    if direction.queue.kind == "tbf":
+        device.add_qdisc(wires, inward, bucket.tbf(direction), handle=device.SHAPER)
+        return
+    device.add_qdisc(wires, inward, shaper.htb(), handle=device.SHAPER)
+    device.set_class(wires, inward, bucket.htb_class(direction), new=True)
+    device.add_qdisc(wires, inward, queue.told(bucket.htb_fifo(direction), None), parent=device.LEAF)
+
+
+def place(held: Queue) -> int:
+    """Return where the qdisc is whose counters are the queue's: at the root if it is a bucket, else below a shaper."""
+    return device.TC_ROOT if held.is_bucket else device.LEAF
 
 
 def fifo_limit(found: Queue) -> int:
@@ -84,9 +108,30 @@ def differences(
         where = f"link {link.name}, {WAYS[side]}: queue"
         actual = found.get((link.name, inward), {"kind": None, "options": {}})
         yield f"{where} kind", direction.queue.kind, actual["kind"]
+        if direction.queue.is_bucket:
+            yield from _bucket_differences(where, direction, actual["options"])
+            continue
         for key, wanted in queue.wanted(direction.queue).items():
             yield f"{where} {key}", wanted, actual["options"].get(key)
         if direction.rate:
             shaped = shaper.htb_described(device.class_options(wires, inward))
             for key, value in shaper.htb_wanted(direction.rate).items():
                 yield f"{where} {key}", value, shaped.get(key)
+
+
+def bucket_options(wires: Netlink, inward: str, held: Queue) -> dict[str, Any]:
+    """Return the options that a bucket reports, and the limit of its FIFO."""
+    if held.kind == "tbf":
+        return bucket.tbf_described(device.qdisc_options(wires, inward))
+    fifo = device.qdiscs(wires, device.LEAF).get(inward, {"options": {}})["options"]
+    return {**bucket.htb_described(device.class_options(wires, inward)), **fifo}
+
+
+def _bucket_differences(
+    where: str, direction: Direction, reported: dict[str, Any]
+) -> Iterator[tuple[str, object, object]]:
+    requested = bucket.wanted(direction)
+    if direction.queue and direction.queue.kind == "htb":
+        requested |= queue.wanted(bucket.htb_fifo(direction))
+    for key, value in requested.items():
+        yield f"{where} {key}", value, reported.get(key)

@@ -187,7 +187,7 @@ class _Changed:
         where = f"link {self.link.name}, {WAYS[self.side]}, at {at / 1e9:g} s"
         found = device.qdiscs(self.wires)[self._end]["options"]
         compared = [(key, value, found.get(key)) for key, value in qdisc.netem_wanted(now).items()]
-        if now.queue and now.rate:
+        if now.queue and now.rate and not now.queue.is_bucket:
             shaped = shaper.htb_described(device.class_options(self.wires, stage.ends(self.number, self.side)[0]))
             compared += [(f"queue {key}", value, shaped[key]) for key, value in shaper.htb_wanted(now.rate).items()]
         self.player.differences += [
