@@ -16,6 +16,8 @@ from lab.units import Duration, Rate, Size
 
 WAYS: tuple[Literal["forward"], Literal["back"]] = ("forward", "back")  # a link's directions, in this order everywhere
 
+MOST_DELAYS = 16  # of one direction, by destination: TCQ_PRIO_BANDS
+
 # These patterns also hold for a network that is read from a file: no name leads out of a folder, or looks like an
 # option.
 Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]*\Z", max_length=128)]
@@ -128,6 +130,13 @@ class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     opportunity: Size = Size(1500)  # the IP packet that one opportunity carries
 
 
+class DelayTo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes the delay of frames whose destination is in a prefix."""
+
+    to: Address  # with a prefix length
+    delay: Duration
+
+
 class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Describes one direction of a link.
 
@@ -150,6 +159,7 @@ class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     queue: Queue | None = None  # None: frames queue in the wire, first come, first served
     changes: tuple[Change, ...] = ()  # in their order
     trace: Trace | None = None  # in place of `rate`
+    delays: tuple[DelayTo, ...] = ()  # the longest prefix first; frames to other destinations take `delay`
 
     @property
     def is_left_to_chance(self) -> bool:

@@ -186,6 +186,8 @@ class Scenario:
 def _unmodelled(hop: Direction) -> Iterator[str]:
     if any(change.every or change.every_about for change in hop.changes):
         yield "the path changes again and again"
+    if hop.delays:
+        yield "the delay depends on the destination"
     if hop.queue and hop.queue.is_bucket:
         yield f"a token bucket ({hop.queue.kind}) limits the rate"
 

@@ -63,8 +63,26 @@ def _wires(network: _Plain, qdiscs: Sequence[_Plain]) -> Iterator[str]:
                 yield from _redirect(way, enters, inward)
                 enters = outward
             yield from _redirect(way, enters, leaves)
+        if "delays" in each["options"]:
+            yield from _by_destination(network, way, leaves, each)
+            continue
         said = _netem(each["options"]) if each["kind"] == "netem" else _tbf(each["options"], _mtu(network, way, leaves))
         yield f"tc -n {way} qdisc add dev {leaves} root {each['kind']} {said}"
+
+
+def _by_destination(network: _Plain, link: str, interface: str, wire: _Plain) -> Iterator[str]:
+    """Yield the commands for a netem for each delay, and for the filters that choose one by the destination."""
+    tc = f"tc -n {link}"
+    delays = wire["options"]["delays"]
+    yield f"{tc} qdisc add dev {interface} root handle 1: prio bands {len(delays)} priomap {' '.join('0' * 16)}"
+    for number, delay in enumerate(delays, 1):
+        said = _netem({**wire["options"], "delay": delay})
+        yield f"{tc} qdisc add dev {interface} parent 1:{number} netem {said}"
+    direction = next(each[wire["direction"]] for each in network["links"] if each["name"] == link)
+    for number, each in enumerate(direction["delays"], 1):
+        kind = "ipv6" if ":" in each["to"] else "ip"
+        chosen = f"flower dst_ip {each['to']} classid 1:{delays.index(each['delay']) + 1}"
+        yield f"{tc} filter add dev {interface} parent 1: protocol {kind} prio {number} {chosen}"
 
 
 def _redirect(node: str, enters: str, leaves: str) -> Iterator[str]:

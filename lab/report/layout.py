@@ -10,6 +10,7 @@ from typing import Any
 
 from lab.units import Rate, Size
 
+_FEW = 4  # delays by destination that are named one by one
 _FRAME_AROUND = 38  # bytes that a frame adds to its IP packet: header 14, FCS 4, preamble 8, gap 12
 
 
@@ -38,6 +39,7 @@ def direction(way: Mapping[str, Any]) -> str:
     parts = [way["rate"] or (f"trace {way['trace']['file']}" if "trace" in way else "unlimited")]
     if not str(way["delay"]).startswith("0 "):
         parts.append(f"delay {way['delay']}")
+    parts += _delays(way.get("delays", ()))
     if not str(way["jitter"]).startswith("0 "):
         parts.append(f"jitter {way['jitter']}")
     parts += [f"{name} {100 * way[name]:g} %" for name in ("loss", "reorder", "duplicate") if way[name]]
@@ -59,6 +61,14 @@ def _changes(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if each not in once:
             gap = f"every {each['every']}" if "every" in each else f"by chance, about every {each['every_about']}"
             yield f"a change {gap}" + (f", {each['times']} times" if "times" in each else "")
+
+
+def _delays(delays: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the delay to each destination, or how many there are."""
+    if len(delays) > _FEW:
+        yield f"{len(delays)} delays by destination"
+        return
+    yield from (f"delay {each['delay']} to {each['to']}" for each in delays)
 
 
 def _queue(queue: Mapping[str, Any]) -> str:

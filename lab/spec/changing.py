@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 from lab.guest.network import BurstLoss, Change, Queue, Shaper, Slot
-from lab.spec import buckets
+from lab.spec import buckets, destinations
 from lab.spec.document import Place
 from lab.units import Duration, Rate, Size
 
@@ -38,6 +38,10 @@ def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[t
         yield place("limit"), f"it counts the frames of a plain wire: with {queued}, give the queue its own limit"
     if queued and way("rate") is not None and way("rate") < SLOWEST:
         yield place("rate"), f"{way('rate')} is too slow for a queue: {SLOWEST} at least"
+    if way("delays"):
+        yield from destinations.contradictions(way, place)
+        if way("rate") is not None and way("shaper") is Shaper.NIC:
+            yield place("delays"), "frames wait in front of the delays; use shaper: path"
     if way("queue") is not None and way("queue").is_bucket:
         yield from buckets.contradictions(way("queue"), way, place)
     if way("burst_loss") is not None and way("loss"):
@@ -107,18 +111,25 @@ def resolved(way: ChangedWay, shared: bool) -> dict[str, Any]:
 
 def most(rate: Rate | None, delay: Duration, found: dict[str, Any]) -> tuple[Rate | None, Duration]:
     """Return the highest rate and the longest delay that a direction has at any time."""
+    own = [each.delay for each in found.get("delays", ())]
     rates = [each for each in (rate, *(change.rate for change in found.get("changes", ()))) if each is not None]
-    delays = [each for each in (delay, *(change.delay for change in found.get("changes", ()))) if each is not None]
+    delays = [
+        each for each in (delay, *own, *(change.delay for change in found.get("changes", ()))) if each is not None
+    ]
     return max(rates, default=None), max(delays)
 
 
-def waits_outside(found: dict[str, Any]) -> bool:
+def waits_outside(found: dict[str, Any], rate: Rate | None) -> bool:
     """Return whether frames wait before the wire, in a separate queue."""
-    return "queue" in found or "trace" in found or any(change.rate for change in found.get("changes", ()))
+    if "queue" in found or "trace" in found or any(change.rate for change in found.get("changes", ())):
+        return True
+    return "delays" in found and rate is not None
 
 
-def with_queue(found: dict[str, Any], limit: int) -> dict[str, Any]:
-    """Return `found`, with a FIFO added if frames wait before the wire because the wire's rate may change meanwhile."""
-    if "queue" not in found and waits_outside(found):
+def with_queue(found: dict[str, Any], rate: Rate | None, limit: int) -> dict[str, Any]:
+    """Return `found`, with a FIFO added if frames wait before the wire: because the wire's rate may change meanwhile,
+    or because it has several delays.
+    """
+    if "queue" not in found and waits_outside(found, rate):
         return {**found, "queue": Queue("pfifo", (("limit", limit),))}
     return found

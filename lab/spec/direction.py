@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import Field, PlainValidator, Strict, ValidationInfo, WithJsonSchema, model_validator
+from pydantic import AfterValidator, Field, PlainValidator, Strict, ValidationInfo, WithJsonSchema, model_validator
 
 from lab.guest import trace
 from lab.guest.network import Queue, Shaper, Trace
@@ -40,6 +40,12 @@ def _trace(value: object, info: ValidationInfo[Path]) -> Trace:
     if not (file := Path(info.context, str(value))).is_file():
         raise ValueError(f"the trace {no_file(file)}")
     return trace.read(str(value), info.context)
+
+
+def _destinations(delays: dict[str, Duration]) -> dict[str, Duration]:
+    if not delays:
+        raise ValueError("names no destination")
+    return delays
 
 
 QueueText = Annotated[
@@ -182,5 +188,9 @@ class DirectionPart(Part):
     """The queue in front of the rate: a kind, or a mapping with the kind and its parameters, with tc's names."""
     changes: Annotated[tuple[ChangePart, ...], Strict(False)] | None = None
     """The link's changes while the workload runs: those that come once, in order, and those that repeat."""
+    delays: Annotated[dict[str, DurationText], AfterValidator(_destinations)] | None = None
+    """The one-way delay by destination: a node, an address or a prefix. Frames to others take `delay`. The longest
+    prefix decides.
+    """
     trace: TraceText | None = None
     """A file next to the topology file that lists when the link can carry a frame, in Mahimahi's format or as CSV."""

@@ -8,9 +8,10 @@ from math import ceil
 from typing import Any, Literal
 
 from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper
-from lab.spec import baseline, buckets, changing
+from lab.spec import baseline, buckets, changing, destinations
 from lab.spec.addressing import End, mac, mtu, subnets
 from lab.spec.direction import AMPLE
+from lab.spec.document import Place
 from lab.spec.format import NodePart, TopologyPart
 from lab.spec.routing import Routing
 from lab.units import Duration, Rate, Size
@@ -101,7 +102,8 @@ def _link(
         _interface(topology, (name, node), names[name, node], mac(index, side), addresses.get((name, node), {}))
         for side, node in enumerate(topology.links[name].ends, 1)
     )
-    return Link(name, (first, second), _direction(topology, name, "forward"), _direction(topology, name, "back"))
+    forward, back = (_direction(topology, name, way, addresses) for way in WAYS)
+    return Link(name, (first, second), forward, back)
 
 
 def _interface(topology: TopologyPart, end: End, name: str, mac: str, addresses: dict[int, str]) -> Interface:
@@ -127,16 +129,29 @@ def _interface(topology: TopologyPart, end: End, name: str, mac: str, addresses:
     )
 
 
-def _direction(topology: TopologyPart, name: str, way: Literal["forward", "back"]) -> Direction:
+def _by_node(topology: TopologyPart, addresses: dict[End, dict[int, str]]) -> dict[str, list[str]]:
+    """Return the addresses of every node, with prefix lengths."""
+    found: dict[str, list[str]] = {node: [] for node in (*topology.hosts, *topology.routers, *topology.switches)}
+    for (_, node), texts in addresses.items():
+        found[node] += texts.values()
+    return found
+
+
+def _direction(
+    topology: TopologyPart, name: str, way: Literal["forward", "back"], addresses: dict[End, dict[int, str]]
+) -> Direction:
     link = topology.links[name]
     rate = link.way(way, "rate")
     delay = link.way(way, "delay") or Duration(0)
     jitter = link.way(way, "jitter") or Duration(0)
     size = mtu(topology, name, way)
     given = changing.resolved(lambda key: link.way(way, key), link.shares(way, "changes"))
+    if delays := link.way(way, "delays"):
+        place: Place = ("links", name, "delays") if link.shares(way, "delays") else ("links", name, way, "delays")
+        given["delays"] = destinations.resolved(delays, _by_node(topology, addresses), place)
     asked = link.way(way, "limit")
     most = (*changing.most(rate, delay, given), jitter, size)
-    waits_outside = changing.waits_outside(given)
+    waits_outside = changing.waits_outside(given, rate)
     ample = ample_limit(*most) if asked == AMPLE or waits_outside or not rate else usual_limit(*most)
     limit = asked if isinstance(asked, int) else ample + buckets.most_at_once(given.get("queue"))
     fifo = usual_queue(most[0], size) if waits_outside and most[0] and asked != AMPLE else limit
@@ -150,5 +165,5 @@ def _direction(topology: TopologyPart, name: str, way: Literal["forward", "back"
         mtu=size,
         limit=limit,
         shaper=link.way(way, "shaper") or Shaper.PATH,
-        **changing.with_queue(given, fifo),
+        **changing.with_queue(given, rate, fifo),
     )

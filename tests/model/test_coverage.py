@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 import lab.model
-from lab.guest.network import Change, Direction, Offloads, Queue, Shaper
+from lab.guest.network import Change, DelayTo, Direction, Offloads, Queue, Shaper
 from lab.guest.workload import Bulk, SmallWrites
 from lab.model import (
     KernelTraits,
@@ -38,6 +38,7 @@ UNKNOWN: dict[str, dict[str, Any]] = {
     "again and again": {"changes": (Change(Duration(0), every=Duration.of("9 s"), delay=Duration.of("2 ms")),)},
     "changes again": {"changes": (Change(Duration(0), every_about=Duration.of("9 s"), down=Duration.of("2 ms")),)},
 }
+UNKNOWN["depends on the destination"] = {"delays": (DelayTo("10.0.1.2/32", Duration.of("9 ms")),)}
 UNKNOWN |= {
     f"token bucket .{kind}": {"queue": Queue(kind, (("burst", "4000 B"), ("limit", limit)))}
     for kind, limit in (("tbf", "9000 B"), ("htb", 9))

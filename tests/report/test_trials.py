@@ -146,6 +146,18 @@ def test_a_token_bucket_is_told_as_tc_has_it(keep: Keep) -> None:
     assert "qdisc add dev q0b parent 1:1 pfifo limit 1000\n" in said
 
 
+def test_delays_by_destination_are_told_as_tc_has_them(keep: Keep) -> None:
+    (record,) = keep("rate")
+    network, wires = to_plain(record.trial.network), record.json("qdiscs.before.json")
+    wire = next(each for each in wires if each["interface"] == "w0b")
+    wire["options"] |= {"delays": [wire["options"]["delay"], "251 ms"]}
+    network["links"][0]["forward"]["delays"] = [{"to": "10.0.3.0/24", "delay": "251 ms"}]
+    said = commands(network, wires)
+    assert "qdisc add dev w0b root handle 1: prio bands 2 priomap 0 0 0" in said
+    assert "qdisc add dev w0b parent 1:2 netem delay 251ms rate 1gbit 24 limit 5\n" in said
+    assert "filter add dev w0b parent 1: protocol ip prio 1 flower dst_ip 10.0.3.0/24 classid 1:2\n" in said
+
+
 def test_a_packed_trial_has_the_same_page(written: Path, tmp_path: Path) -> None:
     pack(tmp_path / "results")
     trials.write([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")

@@ -70,6 +70,20 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
     assert topology(LINK.format("changes: [{at: 1 s, delay: 2 ms}]")).network.links[0].forward.queue is None
 
 
+def test_delays_are_resolved_to_prefixes(topology: Parse) -> None:
+    """A node has all its addresses, and the longest prefix comes first. With a rate, frames wait in front."""
+    line = "forward: {delays: {10.0.0.0/8: 7 ms, receiver: 9 ms}}"
+    forward = topology(LINK.format(line)).network.links[0].forward
+    assert [(each.to, str(each.delay)) for each in forward.delays] == [
+        ("fd00:1::2/128", "9 ms"),
+        ("10.0.1.2/32", "9 ms"),
+        ("10.0.0.0/8", "7 ms"),
+    ]
+    assert forward.queue == Queue("pfifo", (("limit", 82),)), "100 ms, as on a plain wire"
+    plain = LINK.replace("    rate: 10 Mbit/s\n", "").format(line)
+    assert topology(plain).network.links[0].forward.queue is None
+
+
 def test_changes_repeat_in_any_order(topology: Parse) -> None:
     """Those that repeat need not be in order. Chance has them in both directions at once if they are beside `ends`."""
     lines = "changes: [{at: 3 s, every: 2 s, down: 5 ms}, {at: 1 s, delay: 2 ms}, {every_about: 9 s, down: 1 s}]"
@@ -146,6 +160,51 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
             "changes: [{at: 1 s, down: 2 s}, {at: 2 s, down: 1 s}]",
             "links.path.changes.1.down: the link is still down since 1 s",
         ),
+        (
+            "delays: {reciever: 9 ms}",
+            "links.path.delays.reciever: unknown destination 'reciever'; did you mean 'receiver'?",
+        ),
+        (
+            "delays: {300.0.0.1: 9 ms}",
+            "links.path.delays.300.0.0.1: unknown destination '300.0.0.1'; name a node, an address or a prefix",
+        ),
+        (
+            "delays: {10.0.1.7/24: 9 ms}",
+            "links.path.delays.10.0.1.7/24: '10.0.1.7/24' has bits behind its prefix; write '10.0.1.0/24'",
+        ),
+        (
+            "delays: {receiver: 9 ms, 10.0.1.2: 8 ms}",
+            "links.path.delays.10.0.1.2: 10.0.1.2/32 already has a delay of 9 ms",
+        ),
+        (
+            "delays: {receiver: 9}",
+            "links.path.delays.receiver: duration '9' lacks a unit; use one of h, min, s, ms, us, ns",
+        ),
+        (
+            "delay: 9 ms, jitter: 5 ms, delays: {receiver: 1 ms}",
+            "links.path.delays.receiver: 1 ms is less than the jitter of 5 ms",
+        ),
+        (
+            "duplicate: 1 %, delays: {receiver: 9 ms}",
+            "links.path.duplicate: frames with different delays do not share it; leave it or the delays out",
+        ),
+        (
+            "limit: 9, delays: {receiver: 9 ms}",
+            "links.path.limit: it counts the frames of a wire with a single delay; leave it out",
+        ),
+        (
+            "changes: [{at: 1 s, delay: 9 ms}], delays: {receiver: 9 ms}",
+            "links.path.changes: a delay cannot change on a link with delays by destination",
+        ),
+        (
+            "shaper: nic, delays: {receiver: 9 ms}",
+            "links.path.delays: frames wait in front of the delays; use shaper: path",
+        ),
+        (
+            f"delays: {{{', '.join(f'10.9.{number}.0/24: {number + 1} ms' for number in range(16))}}}",
+            "links.path.delays: the kernel has 16 different delays at most, with the one of other frames",
+        ),
+        ("delays: {}", "links.path.delays: names no destination"),
         ("queue: tbf", "links.path.queue: tbf needs its burst"),
         ("queue: {kind: tbf, burst: 4 kB}", "links.path.queue: tbf needs either its limit, in bytes, or its latency"),
         (

@@ -146,9 +146,11 @@ def wanted(direction: Direction) -> dict[str, Any]:
     }
 
 
-def tbf_described(options: bytes) -> dict[str, Any]:
-    """Return the options that a tbf reports, in the form of `wanted`."""
-    found = attributes(options)
+def tbf_described(qdisc: dict[int, bytes]) -> dict[str, Any]:
+    """Return the options that a tbf reports, in the form of `wanted`; empty for the attributes of another qdisc."""
+    if qdisc[TCA_KIND] != b"tbf\0":
+        return {}
+    found = attributes(qdisc[TCA_OPTIONS])
     fields = TBF_QOPT.unpack_from(found[_TBF_PARMS])
     rate = struct.unpack("=Q", found[_TBF_RATE64])[0] if _TBF_RATE64 in found else fields[5]
     peak = fields[11]

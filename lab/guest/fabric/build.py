@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.guest.fabric import device, offload, qdisc, stage
+from lab.guest.fabric import device, offload, qdisc, stage, wire
 from lab.guest.fabric.netlink import Netlink
 from lab.guest.fabric.shaper import ETHERNET_HEADER
 from lab.guest.fabric.spaces import WIRES, Spaces
@@ -73,8 +73,7 @@ def connect(spaces: Spaces, wires: Netlink, number: int, link: Link) -> None:
             device.redirect(wires, inner[side], stage.ends(number, side)[0], orphan=True, longest=longest)
         else:
             device.redirect(wires, inner[side], inner[1 - side], longest=longest)
-        seed = qdisc.prng_seed(spaces.seed, link.name, WAYS[side])
-        device.add_qdisc(wires, inner[1 - side], qdisc.netem(direction, seed))
+        wire.insert(wires, inner[1 - side], direction, (spaces.seed, link.name, WAYS[side]))
         if card := nic(direction):
             with spaces.inside(sender.node) as netlink:
                 device.add_qdisc(netlink, sender.name, qdisc.tbf(*card))

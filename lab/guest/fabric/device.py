@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -238,14 +238,14 @@ def add_qdisc(netlink: Netlink, name: str, what: list[bytes], parent: int = TC_R
     netlink.do(f"shaping {name}", RTM_NEWQDISC, body, NLM_F_CREATE | NLM_F_EXCL)
 
 
-def change_qdisc(netlink: Netlink, name: str, what: list[bytes]) -> None:
-    """Give the root qdisc of `name` new options, and keep its queue."""
-    netlink.do_all([changed_qdisc(netlink, name, what)])
+def change_qdisc(netlink: Netlink, name: str, what: list[bytes], parent: int = TC_ROOT) -> None:
+    """Give the root qdisc of `name`, or the one below the class `parent`, new options, and keep its queue."""
+    netlink.do_all([changed_qdisc(netlink, name, what, parent)])
 
 
-def changed_qdisc(netlink: Netlink, name: str, what: list[bytes]) -> Request:
+def changed_qdisc(netlink: Netlink, name: str, what: list[bytes], parent: int = TC_ROOT) -> Request:
     """Return the request of `change_qdisc`, for callers that must not spend time on looking up the interface."""
-    body = _TCMSG.pack(0, index(netlink, name), 0, TC_ROOT, 0) + b"".join(what)
+    body = _TCMSG.pack(0, index(netlink, name), 0, parent, 0) + b"".join(what)
     return Request(f"changing {name}", RTM_NEWQDISC, body)
 
 
@@ -354,24 +354,17 @@ def remove_programs(netlink: Netlink, name: str) -> None:
     netlink.do(f"closing the hooks of {name}", RTM_DELQDISC, body)
 
 
-def qdiscs(netlink: Netlink, parent: int = TC_ROOT) -> dict[str, dict[str, Any]]:
+def qdiscs(
+    netlink: Netlink, parent: int = TC_ROOT, describe: Callable[[dict[int, bytes]], dict[str, Any]] = qdisc.describe
+) -> dict[str, dict[str, Any]]:
     """Return the root qdisc of every interface, or the qdisc below its class `parent`, in the form of `describe`."""
     names = {state.index: name for name, state in links(netlink).items()}
     found = {}
     for body in netlink.dump("listing qdiscs", RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0)):
         _, number, _, above, _ = _TCMSG.unpack_from(body)
         if above == parent:
-            found[names[number]] = qdisc.describe(attributes(body[_TCMSG.size :]))
+            found[names[number]] = describe(attributes(body[_TCMSG.size :]))
     return found
-
-
-def qdisc_options(netlink: Netlink, name: str) -> bytes:
-    """Return the options of the root qdisc of `name`; empty if it has none."""
-    number = index(netlink, name)
-    for body in netlink.dump("listing qdiscs", RTM_GETQDISC, _TCMSG.pack(0, 0, 0, 0, 0)):
-        if _TCMSG.unpack_from(body)[1:4:2] == (number, TC_ROOT):
-            return attributes(body[_TCMSG.size :]).get(qdisc.TCA_OPTIONS, b"")
-    return b""
 
 
 def class_options(netlink: Netlink, name: str) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lab.guest.fabric import build, device, offload, qdisc, stage
+from lab.guest.fabric import build, device, offload, qdisc, stage, wire
 from lab.guest.fabric.netlink import Netlink
 from lab.guest.fabric.spaces import WIRES, Spaces
 from lab.guest.network import WAYS, Node
@@ -25,10 +25,11 @@ def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
             for number, side, _, direction in stage.staged(spaces.network)
             if direction.queue and direction.queue.is_bucket
         }
-    for number, link in enumerate(spaces.network.links):
-        for side, name in enumerate(WAYS):
-            end = build.wire_end(number, 1 - side)
-            found.append({"node": link.name, "interface": end, "direction": name, **by_end[end]})
+        for number, link in enumerate(spaces.network.links):
+            for side, (_, direction, _) in enumerate(link.directions()):
+                end = build.wire_end(number, 1 - side)
+                plain = wire.reported(netlink, end, direction, by_end[end])
+                found.append({"node": link.name, "interface": end, "direction": WAYS[side], **plain})
     for number, side, link, direction in stage.staged(spaces.network):
         assert direction.queue is not None
         end, _ = stage.ends(number, side)
@@ -52,7 +53,7 @@ def queue(spaces: Spaces, link: str, way: str) -> dict[str, Any]:
                     if direction.queue:
                         held = device.qdiscs(netlink, stage.place(direction.queue))
                         return held[stage.ends(number, side)[0]]
-                    return device.qdiscs(netlink)[build.wire_end(number, 1 - side)]
+                    return wire.reported(netlink, build.wire_end(number, 1 - side), direction)
     raise build.FabricError(f"the network has no link {link}, {way}")
 
 
@@ -90,6 +91,11 @@ def _of_wires(spaces: Spaces) -> Iterator[tuple[str, object, object]]:
     with spaces.inside(WIRES) as netlink:
         offloads = _offloads(netlink, len(spaces.network.links))
         yield from stage.differences(netlink, found, spaces.network)
+        for number, link in enumerate(spaces.network.links):
+            for side, (_, direction, _) in enumerate(link.directions()):
+                chance = (spaces.seed, link.name, WAYS[side])
+                for what, *values in wire.differences(netlink, build.wire_end(number, 1 - side), direction, chance):
+                    yield f"link {link.name}, {WAYS[side]}: {what}", *values
     for number, link in enumerate(spaces.network.links):
         for side, (sender, direction, _) in enumerate(link.directions()):
             end = build.wire_end(number, 1 - side)

@@ -122,7 +122,7 @@ def differences(
 def bucket_options(wires: Netlink, inward: str, held: Queue) -> dict[str, Any]:
     """Return the options that a bucket reports, and the limit of its FIFO."""
     if held.kind == "tbf":
-        return bucket.tbf_described(device.qdisc_options(wires, inward))
+        return device.qdiscs(wires, describe=bucket.tbf_described)[inward]
     fifo = device.qdiscs(wires, device.LEAF).get(inward, {"options": {}})["options"]
     return {**bucket.htb_described(device.class_options(wires, inward)), **fifo}
 

@@ -22,7 +22,7 @@ from msgspec import structs
 
 from lab.guest import trace
 from lab.guest.alarm import Alarm
-from lab.guest.fabric import build, device, qdisc, shaper, stage
+from lab.guest.fabric import build, device, qdisc, shaper, stage, wire
 from lab.guest.fabric.moments import moments
 from lab.guest.fabric.netlink import Netlink, Request
 from lab.guest.fabric.spaces import WIRES, Spaces
@@ -167,8 +167,7 @@ class _Changed:
 
         Losses and jitter get a new seed, so that the random sequence does not repeat.
         """
-        seed = qdisc.prng_seed(chance, self.link.name, WAYS[self.side])
-        device.change_qdisc(self.wires, self._end, qdisc.netem(now, seed))
+        wire.change(self.wires, self._end, now, (chance, self.link.name, WAYS[self.side]))
         if now.rate and now.rate != before.rate:
             device.set_class(self.wires, stage.ends(self.number, self.side)[0], shaper.htb_class(now.rate))
         if now.mtu != before.mtu:
@@ -185,8 +184,9 @@ class _Changed:
 
     def _read_back(self, at: int, now: Direction) -> None:
         where = f"link {self.link.name}, {WAYS[self.side]}, at {at / 1e9:g} s"
-        found = device.qdiscs(self.wires)[self._end]["options"]
+        found = wire.reported(self.wires, self._end, now)["options"]
         compared = [(key, value, found.get(key)) for key, value in qdisc.netem_wanted(now).items()]
+        compared += wire.differences(self.wires, self._end, now, None)
         if now.queue and now.rate and not now.queue.is_bucket:
             shaped = shaper.htb_described(device.class_options(self.wires, stage.ends(self.number, self.side)[0]))
             compared += [(f"queue {key}", value, shaped[key]) for key, value in shaper.htb_wanted(now.rate).items()]

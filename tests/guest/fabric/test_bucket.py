@@ -169,7 +169,7 @@ def test_what_is_told_is_what_is_wanted_back(speed: int, burst: int, mpu: int, o
     assert bucket.htb_described(told[bucket.TCA_OPTIONS]) == bucket.wanted(asked)
     asked = structs.replace(asked, queue=Queue("tbf", (*asked.queue.parameters, ("limit", "9 kB"))))  # type: ignore[union-attr]
     told = attributes(b"".join(bucket.tbf(asked)))
-    described, wanted = bucket.tbf_described(told[bucket.TCA_OPTIONS]), bucket.wanted(asked)
+    described, wanted = bucket.tbf_described(told), bucket.wanted(asked)
     assert {key: described[key] for key in ("rate", "overhead", "mpu", "limit")} == {
         key: wanted[key] for key in ("rate", "overhead", "mpu", "limit")
     }

@@ -1,0 +1,78 @@
+"""Check and resolve the delays of a direction that depend on a frame's destination."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+from lab.guest.network import MOST_DELAYS, DelayTo
+from lab.spec.document import Place
+from lab.spec.errors import suggestion
+from lab.spec.parts import Mistakes
+from lab.units import Duration
+
+MOST = 256  # prefixes: the kernel runs at most 4096 instructions for each frame
+# Settings of netem that depend on the frame before, or on the number of frames: each delay has a netem of its own.
+_ALONE = ("burst_loss", "duplicate", "jitter_correlation", "reorder", "slot")
+
+
+def contradictions(way: Callable[[str], Any], place: Callable[[str], Place]) -> Iterator[tuple[Place, str]]:
+    """Yield (place, message) for contradictions between `delays` and the other settings of a direction."""
+    delays: Mapping[str, Duration] = way("delays")
+    for key in _ALONE:
+        if way(key):
+            yield place(key), "frames with different delays do not share it; leave it or the delays out"
+    jitter = way("jitter") or Duration(0)
+    for name, delay in delays.items():
+        if delay < jitter:
+            yield (*place("delays"), name), f"{delay} is less than the jitter of {jitter}"
+    if any(change.delay for change in way("changes") or ()):
+        yield place("changes"), "a delay cannot change on a link with delays by destination"
+    if isinstance(way("limit"), int):
+        yield place("limit"), "it counts the frames of a wire with a single delay; leave it out"
+    if len({way("delay") or Duration(0), *delays.values()}) > MOST_DELAYS:
+        yield place("delays"), f"the kernel has {MOST_DELAYS} different delays at most, with the one of other frames"
+
+
+def resolved(
+    delays: Mapping[str, Duration], addresses: Mapping[str, Iterable[str]], place: Place
+) -> tuple[DelayTo, ...]:
+    """Return the delay of each prefix, the longest prefix first. `addresses` has those of each node.
+
+    Raises Mistakes for a destination that is neither a node with an address nor a prefix.
+    """
+    found: dict[str, Duration] = {}
+    mistakes: list[tuple[Place, str]] = []
+    for name, delay in delays.items():
+        try:
+            for prefix in _prefixes(name, addresses):
+                if prefix in found:
+                    mistakes.append(((*place, name), f"{prefix} already has a delay of {found[prefix]}"))
+                found[prefix] = delay
+        except ValueError as error:
+            mistakes.append(((*place, name), str(error)))
+    if len(found) > MOST:
+        mistakes.append((place, f"{len(found)} prefixes are too many; use {MOST} or fewer"))
+    if mistakes:
+        raise Mistakes(mistakes)
+    ordered = sorted(found, key=lambda prefix: -ipaddress.ip_network(prefix).prefixlen)
+    return tuple(DelayTo(prefix, found[prefix]) for prefix in ordered)
+
+
+def _prefixes(name: str, addresses: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    if name in addresses:
+        own = [ipaddress.ip_interface(text).ip for text in addresses[name]]
+        if not own:
+            raise ValueError(f"'{name}' has no address")
+        yield from (f"{each}/{each.max_prefixlen}" for each in own)
+        return
+    try:
+        yield str(ipaddress.ip_network(name))
+    except ValueError:
+        try:
+            meant = ipaddress.ip_network(name, strict=False)
+        except ValueError:
+            known = suggestion(name, addresses) or "; name a node, an address or a prefix"
+            raise ValueError(f"unknown destination '{name}'{known}") from None
+        raise ValueError(f"'{name}' has bits behind its prefix; write '{meant}'") from None
