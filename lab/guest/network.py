@@ -16,6 +16,7 @@ from lab.units import Duration, Rate, Size
 
 WAYS: tuple[Literal["forward"], Literal["back"]] = ("forward", "back")  # a link's directions, in this order everywhere
 
+DISTRIBUTIONS = ("normal", "pareto", "paretonormal")
 MOST_DELAYS = 16  # of one direction, by destination: TCQ_PRIO_BANDS
 
 # These patterns also hold for a network that is read from a file: no name leads out of a folder, or looks like an
@@ -137,6 +138,13 @@ class DelayTo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     delay: Duration
 
 
+class Distribution(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Describes how a jitter is distributed: a name in DISTRIBUTIONS, or a file's name with its table."""
+
+    name: str
+    table: str = ""  # of a file: whole numbers, 8192 for one jitter, with spaces between
+
+
 class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Describes one direction of a link.
 
@@ -159,6 +167,8 @@ class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     queue: Queue | None = None  # None: frames queue in the wire, first come, first served
     changes: tuple[Change, ...] = ()  # in their order
     trace: Trace | None = None  # in place of `rate`
+    distribution: Distribution | None = None  # None: the jitter is even; else it is the standard deviation
+    in_order: bool = False  # whether no frame overtakes another although the wire has no rate
     delays: tuple[DelayTo, ...] = ()  # the longest prefix first; frames to other destinations take `delay`
 
     @property

@@ -186,6 +186,10 @@ class Scenario:
 def _unmodelled(hop: Direction) -> Iterator[str]:
     if any(change.every or change.every_about for change in hop.changes):
         yield "the path changes again and again"
+    if hop.distribution:
+        yield f"the jitter has the distribution {hop.distribution.name}"
+    if hop.in_order:
+        yield "frames stay in order, so that some wait for others"
     if hop.delays:
         yield "the delay depends on the destination"
     if hop.queue and hop.queue.is_bucket:

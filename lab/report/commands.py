@@ -66,8 +66,18 @@ def _wires(network: _Plain, qdiscs: Sequence[_Plain]) -> Iterator[str]:
         if "delays" in each["options"]:
             yield from _by_destination(network, way, leaves, each)
             continue
-        said = _netem(each["options"]) if each["kind"] == "netem" else _tbf(each["options"], _mtu(network, way, leaves))
+        netem = each["kind"] == "netem"
+        said = _netem(_own(network, each)) if netem else _tbf(each["options"], _mtu(network, way, leaves))
         yield f"tc -n {way} qdisc add dev {leaves} root {each['kind']} {said}"
+
+
+def _own(network: _Plain, wire: _Plain) -> _Plain:
+    """Return the options of a wire's netem, with the jitter as tc has it for a distribution of this name."""
+    links = (each for each in network["links"] if each["name"] == wire["node"])
+    direction = next((each[wire["direction"]] for each in links), {})
+    if "distribution" not in direction:
+        return dict(wire["options"])
+    return {**wire["options"], "jitter": direction["jitter"], "distribution": direction["distribution"]["name"]}
 
 
 def _by_destination(network: _Plain, link: str, interface: str, wire: _Plain) -> Iterator[str]:
@@ -76,7 +86,7 @@ def _by_destination(network: _Plain, link: str, interface: str, wire: _Plain) ->
     delays = wire["options"]["delays"]
     yield f"{tc} qdisc add dev {interface} root handle 1: prio bands {len(delays)} priomap {' '.join('0' * 16)}"
     for number, delay in enumerate(delays, 1):
-        said = _netem({**wire["options"], "delay": delay})
+        said = _netem({**_own(network, wire), "delay": delay})
         yield f"{tc} qdisc add dev {interface} parent 1:{number} netem {said}"
     direction = next(each[wire["direction"]] for each in network["links"] if each["name"] == link)
     for number, each in enumerate(direction["delays"], 1):
@@ -153,6 +163,7 @@ def _netem(options: _Plain) -> str:
     delay, jitter = _tight(options["delay"]), _tight(options["jitter"])
     if delay != "0ns" or jitter != "0ns":
         said.append(f"delay {delay}" + (f" {jitter}" if jitter != "0ns" else ""))
+        said += [f"distribution {options['distribution']}"] if "distribution" in options else []
     said += [f"{key} {100 * options[key]:g}%" for key in _CHANCES if options[key]]
     if options["rate"]:
         said.append(f"rate {_tight(options['rate'])} {_bytes(options['overhead'])}")

@@ -41,7 +41,8 @@ def direction(way: Mapping[str, Any]) -> str:
         parts.append(f"delay {way['delay']}")
     parts += _delays(way.get("delays", ()))
     if not str(way["jitter"]).startswith("0 "):
-        parts.append(f"jitter {way['jitter']}")
+        kind = f" {way['distribution']['name']}" if "distribution" in way else ""
+        parts.append(f"jitter {way['jitter']}{kind}{' in order' if 'in_order' in way else ''}")
     parts += [f"{name} {100 * way[name]:g} %" for name in ("loss", "reorder", "duplicate") if way[name]]
     if "burst_loss" in way:
         parts.append("loss in bursts")

@@ -86,7 +86,7 @@ def _setting(name: str, value: Any) -> str:
         return f"unlimited {said}" if name == "rate" else f"no {said}"
     if isinstance(value, bool):
         return f"{said} {'on' if value else 'off'}"
-    if name in _TIMES:
+    if name in _TIMES and not isinstance(value, Mapping):
         time = Duration.of(value)
         return f"{said} {time}" if time else f"no {said}"
     return f"{said} {_amount(value)}"

@@ -16,6 +16,7 @@ SLOWEST = Rate.of("1 kbit/s")  # a frame of a slower link takes over a minute, t
 # netem's tabledist() takes 32 bits modulo twice the jitter, which netem_change() caps. The low bits are not correlated.
 # With a shorter jitter than this, netem draws the shortest delays twice as often as the others (`fabric.jitter`).
 CORRELATED, MOST_JITTER = Duration.of("2144 ms"), Duration(2**31 - 1)
+_GRAIN = 10**5  # ns, in messages about distributions
 ORDINARY = Size(1500)  # the MTU of a link without `mtu`
 
 
@@ -46,15 +47,44 @@ def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[t
         yield from buckets.contradictions(way("queue"), way, place)
     if way("burst_loss") is not None and way("loss"):
         yield place("burst_loss"), "it replaces loss; give only one of them"
-    if (way("jitter") or Duration(0)) > MOST_JITTER:
-        yield place("jitter"), f"netem cannot draw a jitter of more than {MOST_JITTER}"
-    if way("jitter_correlation") and not way("jitter"):
+    jitter = way("jitter")
+    if jitter is not None:
+        yield from _jitter(way, place)
+    if way("jitter_correlation") and not (jitter and jitter.deviation):
         yield place("jitter_correlation"), "there is no jitter to correlate"
-    elif way("jitter_correlation") and way("jitter") < CORRELATED:
+    elif way("jitter_correlation") and jitter.distribution is not None:
+        yield place("jitter_correlation"), "netem does not correlate the draws from a table; use a plain jitter"
+    elif way("jitter_correlation") and jitter.deviation < CORRELATED:
         yield place("jitter_correlation"), f"netem correlates a jitter evenly only from {CORRELATED} on"
     if way("trace") is not None and (way("mtu") or ORDINARY) > way("trace").opportunity:
         yield place("mtu"), f"a frame of {way('mtu')} never fits an opportunity of {way('trace').opportunity}"
     yield from _changes(way, changes, place("changes"))
+
+
+def _jitter(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[tuple[Place, str]]:
+    jitter, delay = way("jitter"), way("delay") or Duration(0)
+    if jitter.drawn > MOST_JITTER and jitter.distribution is None:
+        yield place("jitter"), f"netem cannot draw a jitter of more than {MOST_JITTER}"
+    elif jitter.drawn > MOST_JITTER:
+        most = Duration(MOST_JITTER.ns * jitter.deviation.ns // jitter.drawn.ns // _GRAIN * _GRAIN)
+        yield place("jitter"), f"netem cannot draw a deviation of more than {most} by {jitter.distribution.name}"
+    elif jitter.early > delay and jitter.distribution is None:
+        yield place("jitter"), f"{jitter.deviation} is more than the delay of {delay}; give a longer delay"
+    elif jitter.early > delay:
+        early = Duration(-(-jitter.early.ns // _GRAIN) * _GRAIN)
+        yield place("jitter"), f"a frame may be {early} early, but the delay is {delay}; give a longer delay"
+    if jitter.in_order is False and way("rate") is not None and way("shaper") is not Shaper.NIC:
+        yield place("jitter"), "frames stay in order on a link with a rate; put the jitter on a link without one"
+    if jitter.in_order and way("reorder"):
+        yield place("reorder"), "frames should stay in order, as the jitter has it"
+
+
+def keeps_order(way: ChangedWay) -> bool:
+    """Return whether netem must keep frames in order because the wire's rate does not."""
+    queue = way("queue")
+    bucket = queue is not None and queue.is_bucket and queue.own_rate is None
+    rated = way("rate") is not None and way("shaper") is not Shaper.NIC and not bucket
+    return bool(way("jitter") and way("jitter").in_order and not rated)
 
 
 def _changes(way: ChangedWay, changes: tuple[Any, ...], place: Place) -> Iterator[tuple[Place, str]]:
@@ -69,8 +99,8 @@ def _changes(way: ChangedWay, changes: tuple[Any, ...], place: Place) -> Iterato
             yield (*place, index, "rate"), "the link has no rate that could change"
         elif change.rate is not None and change.rate < SLOWEST:
             yield (*place, index, "rate"), f"{change.rate} is too slow for a queue: {SLOWEST} at least"
-        if change.delay is not None and change.delay < (way("jitter") or Duration(0)):
-            yield (*place, index, "delay"), f"{change.delay} is less than the jitter of {way('jitter')}"
+        if change.delay is not None and way("jitter") is not None and change.delay < way("jitter").early:
+            yield (*place, index, "delay"), f"{change.delay} is less than the jitter of {way('jitter').early}"
         if change.loss is not None and way("burst_loss") is not None:
             yield (*place, index, "loss"), "the link has burst_loss instead of loss"
         if change.down is not None and not change.down:
@@ -86,6 +116,8 @@ def resolved(way: ChangedWay, shared: bool) -> dict[str, Any]:
     """
     found: dict[str, Any] = {key: float(way(key) or 0) for key in ("jitter_correlation", "corrupt")}
     found |= {key: way(key) for key in ("queue", "trace")}
+    if way("jitter") is not None and way("jitter").deviation:
+        found |= {"distribution": way("jitter").distribution, "in_order": keeps_order(way)}
     if burst := way("burst_loss"):
         bad = 1.0 if burst.bad is None else float(burst.bad)
         found["burst_loss"] = BurstLoss(float(burst.p), float(burst.r), bad, float(burst.good or 0))

@@ -23,7 +23,7 @@ def contradictions(way: Callable[[str], Any], place: Callable[[str], Place]) -> 
     for key in _ALONE:
         if way(key):
             yield place(key), "frames with different delays do not share it; leave it or the delays out"
-    jitter = way("jitter") or Duration(0)
+    jitter = way("jitter").early if way("jitter") else Duration(0)
     for name, delay in delays.items():
         if delay < jitter:
             yield (*place("delays"), name), f"{delay} is less than the jitter of {jitter}"

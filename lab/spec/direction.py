@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, PlainValidator, Strict, ValidationInfo, WithJsonSchema, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    Strict,
+    ValidationInfo,
+    WithJsonSchema,
+    model_validator,
+)
 
 from lab.guest import trace
-from lab.guest.network import Queue, Shaper, Trace
-from lab.spec import queue
+from lab.guest.fabric.distribution import reach, stretched
+from lab.guest.network import DISTRIBUTIONS, Distribution, Queue, Shaper, Trace
+from lab.spec import queue, tables
 from lab.spec.errors import no_file
 from lab.spec.parts import DurationText, Mistakes, MtuText, Part, PercentText, RateText, SizeText
 from lab.units import Duration
 
+UNIFORM = "uniform"  # the distribution of a plain jitter
 AMPLE = "ample"  # a limit with which a single flow loses nothing
 LEAST_GAP = Duration.of("1 ms")  # between repetitions of a change
 MOST_SLOT = Duration(2**31)  # from min to max: kernels before 7.0 multiply it by 32 random bits, in 64 bits with a sign
@@ -42,12 +54,31 @@ def _trace(value: object, info: ValidationInfo[Path]) -> Trace:
     return trace.read(str(value), info.context)
 
 
+def _jitter(value: object) -> object:
+    """Turn a plain jitter into a mapping's part."""
+    if isinstance(value, JitterPart | Mapping):
+        return value
+    return JitterPart(deviation=Duration.of(value if isinstance(value, Duration) else str(value)))
+
+
+def _distribution(value: object, info: ValidationInfo[Path]) -> Distribution | None:
+    if value is None or isinstance(value, Distribution):
+        return value
+    name = str(value)
+    if name in (UNIFORM, *DISTRIBUTIONS):
+        return None if name == UNIFORM else Distribution(name)
+    return tables.read(name, info.context)
+
+
 def _destinations(delays: dict[str, Duration]) -> dict[str, Duration]:
     if not delays:
         raise ValueError("names no destination")
     return delays
 
 
+DistributionText = Annotated[
+    Distribution | None, PlainValidator(_distribution), WithJsonSchema({"type": "string", "examples": [*DISTRIBUTIONS]})
+]
 QueueText = Annotated[
     Queue,
     PlainValidator(_queue),
@@ -110,6 +141,42 @@ class SlotPart(Part):
         return self
 
 
+class JitterPart(Part):
+    """How much the delay of a frame varies, and how these variations are distributed."""
+
+    deviation: DurationText
+    """The standard deviation of the delay. With `uniform`, the maximum variation, plus or minus."""
+    distribution: DistributionText | None = None
+    """`uniform` (the default), `normal`, `pareto`, `paretonormal`, or a table in tc's form: a file next to the topology
+    file, with whole numbers, 8192 for one deviation.
+    """
+    in_order: bool | None = None
+    """Whether a frame waits for those before it. On a link with a rate, frames always do. Default: without a rate, a
+    frame may overtake others.
+    """
+
+    @property
+    def early(self) -> Duration:
+        """Return how much a frame may be earlier than the delay."""
+        return self.deviation if self.distribution is None else reach(self.distribution, self.deviation)[0]
+
+    @property
+    def late(self) -> Duration:
+        """Return how much a frame may be later than the delay."""
+        return self.deviation if self.distribution is None else reach(self.distribution, self.deviation)[1]
+
+    @property
+    def drawn(self) -> Duration:
+        """Return the jitter that netem gets."""
+        return self.deviation if self.distribution is None else stretched(self.distribution, self.deviation)
+
+
+JitterText = Annotated[
+    JitterPart,
+    BeforeValidator(_jitter, json_schema_input_type=JitterPart | DurationText),
+]
+
+
 class ChangePart(Part):
     """New settings of a direction from some time on. Settings that are left out do not change. A change may repeat."""
 
@@ -159,8 +226,10 @@ class DirectionPart(Part):
     """Bits of whole Ethernet frames per second, including preamble, FCS and gap. Default: unlimited."""
     delay: DurationText | None = None
     """The one-way delay, without the time that a frame takes at the rate."""
-    jitter: DurationText | None = None
-    """The maximum variation of the delay, plus or minus."""
+    jitter: JitterText | None = None
+    """The maximum variation of the delay, plus or minus, with an even distribution; or a mapping with `deviation`,
+    `distribution` and `in_order`.
+    """
     loss: PercentText | None = None
     """The share of frames lost at random."""
     reorder: PercentText | None = None

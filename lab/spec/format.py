@@ -167,9 +167,6 @@ class LinkPart(DirectionPart):
             return (key,) if self.shares(way, key) else (way, key)
 
         delay = self.way(way, "delay") or Duration(0)
-        jitter = self.way(way, "jitter") or Duration(0)
-        if jitter > delay:
-            yield place("jitter"), f"{jitter} is more than the delay of {delay}; give a longer delay"
         if self.way(way, "reorder") and not delay:
             yield place("reorder"), "a frame can only overtake others if the link has a delay; give it one"
         if self.way(way, "shaper") is Shaper.NIC and self.way(way, "rate") is None:

@@ -16,6 +16,7 @@ from lab.spec.parts import Mistakes
 
 MISSING = {
     "about": "describe the topology in a sentence",
+    "deviation": "give the standard deviation of the delay, like '10 ms'",
     "hosts": "name at least one",
     "ends": "name the two nodes that the link joins",
     "p": "give the chance that a burst of losses begins, like '1 %'",

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper
 from lab.spec import baseline, buckets, changing, destinations
 from lab.spec.addressing import End, mac, mtu, subnets
-from lab.spec.direction import AMPLE
+from lab.spec.direction import AMPLE, JitterPart
 from lab.spec.document import Place
 from lab.spec.format import NodePart, TopologyPart
 from lab.spec.routing import Routing
@@ -143,14 +143,14 @@ def _direction(
     link = topology.links[name]
     rate = link.way(way, "rate")
     delay = link.way(way, "delay") or Duration(0)
-    jitter = link.way(way, "jitter") or Duration(0)
+    jitter = link.way(way, "jitter") or JitterPart(deviation=Duration(0))
     size = mtu(topology, name, way)
     given = changing.resolved(lambda key: link.way(way, key), link.shares(way, "changes"))
     if delays := link.way(way, "delays"):
         place: Place = ("links", name, "delays") if link.shares(way, "delays") else ("links", name, way, "delays")
         given["delays"] = destinations.resolved(delays, _by_node(topology, addresses), place)
     asked = link.way(way, "limit")
-    most = (*changing.most(rate, delay, given), jitter, size)
+    most = (*changing.most(rate, delay, given), jitter.late, size)
     waits_outside = changing.waits_outside(given, rate)
     ample = ample_limit(*most) if asked == AMPLE or waits_outside or not rate else usual_limit(*most)
     limit = asked if isinstance(asked, int) else ample + buckets.most_at_once(given.get("queue"))
@@ -158,7 +158,7 @@ def _direction(
     return Direction(
         rate=rate,
         delay=delay,
-        jitter=jitter,
+        jitter=jitter.deviation,
         loss=float(link.way(way, "loss") or 0),
         reorder=float(link.way(way, "reorder") or 0),
         duplicate=float(link.way(way, "duplicate") or 0),

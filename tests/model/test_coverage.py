@@ -7,7 +7,7 @@ import pytest
 from msgspec import structs
 
 import lab.model
-from lab.guest.network import Change, DelayTo, Direction, Offloads, Queue, Shaper
+from lab.guest.network import Change, DelayTo, Direction, Distribution, Offloads, Queue, Shaper
 from lab.guest.workload import Bulk, SmallWrites
 from lab.model import (
     KernelTraits,
@@ -39,6 +39,8 @@ UNKNOWN: dict[str, dict[str, Any]] = {
     "changes again": {"changes": (Change(Duration(0), every_about=Duration.of("9 s"), down=Duration.of("2 ms")),)},
 }
 UNKNOWN["depends on the destination"] = {"delays": (DelayTo("10.0.1.2/32", Duration.of("9 ms")),)}
+UNKNOWN["distribution pareto"] = {"jitter": Duration.of("1 ms"), "distribution": Distribution("pareto")}
+UNKNOWN["stay in order"] = {"jitter": Duration.of("1 ms"), "in_order": True}
 UNKNOWN |= {
     f"token bucket .{kind}": {"queue": Queue(kind, (("burst", "4000 B"), ("limit", limit)))}
     for kind, limit in (("tbf", "9000 B"), ("htb", 9))

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.guest import trace
-from lab.guest.network import ISOLATION, Change, Network, Queue
+from lab.guest.network import ISOLATION, Change, Distribution, Network, Queue
 from lab.spec import queue
 from lab.spec.changes import Changes
 from lab.spec.errors import SpecError
@@ -68,6 +68,58 @@ def test_a_rate_that_changes_has_a_queue(topology: Parse) -> None:
     )
     assert forward.queue == Queue("pfifo", (("limit", 163),)), "100 ms at 20 Mbit/s"
     assert topology(LINK.format("changes: [{at: 1 s, delay: 2 ms}]")).network.links[0].forward.queue is None
+
+
+def test_a_distribution_is_resolved(topology: Parse) -> None:
+    """A plain jitter and uniform are the same. Where the wire has a rate, frames are in order anyway."""
+    line = "delay: 99 ms, forward: {{jitter: {}}}"
+    plain = topology(
+        LINK.replace("    {}\n", "").replace("rate: 10 Mbit/s", line.format("9 ms").replace(", f", "\n    f"))
+    ).network
+    for jitter in ("{deviation: 9 ms}", "{deviation: 9 ms, distribution: uniform}"):
+        assert (
+            topology(
+                LINK.replace("    {}\n", "").replace("rate: 10 Mbit/s", line.format(jitter).replace(", f", "\n    f"))
+            ).network
+            == plain
+        )
+    normal = "{deviation: 9 ms, distribution: normal, in_order: true}"
+    forward = topology(LINK.format(line.format(normal).replace(", f", "\n    f"))).network.links[0].forward
+    assert (forward.distribution, forward.in_order) == (Distribution("normal"), False)
+    rateless = topology(
+        LINK.replace("    {}\n", "").replace("rate: 10 Mbit/s", line.format(normal).replace(", f", "\n    f"))
+    ).network
+    assert rateless.links[0].forward.in_order
+    assert from_plain(json.loads(json.dumps(to_plain(rateless))), Network) == rateless
+
+
+def test_an_experiment_changes_a_distribution(topology: Parse) -> None:
+    made = topology(
+        LINK.format("delay: 99 ms, jitter: {deviation: 9 ms, distribution: normal}".replace(", j", "\n    j"))
+    )
+    for jitter, kind, ns in (("5 ms", None, 5), ({"deviation": "4 ms"}, "normal", 4), (None, None, 0)):
+        forward = made.resolve(Changes(links={"path": {"jitter": jitter}})).links[0].forward
+        assert (forward.distribution and forward.distribution.name, forward.jitter.ns) == (kind, ns * 10**6)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("1 2 x\n", "own.dist:1: 'x' is not a whole number from -32768 to 32767"),
+        ("# nothing\n", "own.dist: a table has 1 to 16384 numbers, not 0"),
+        ("1\n99999\n", "own.dist:2: '99999' is not a whole number from -32768 to 32767"),
+        ("1 " * 20_000, "own.dist: a table has 1 to 16384 numbers, not 20000"),
+    ],
+)
+def test_nonsense_in_a_table_is_told_at_its_line(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "own.dist").write_text(text)
+    (tmp_path / "net.yaml").write_text(
+        LINK.format("delay: 9 ms\n    jitter: {deviation: 1 ms, distribution: own.dist}")
+    )
+    with pytest.raises(SpecError) as caught:
+        load(tmp_path / "net.yaml")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.message) == (8, f"links.path.jitter.distribution: {message}")
 
 
 def test_delays_are_resolved_to_prefixes(topology: Parse) -> None:
@@ -160,6 +212,36 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
             "changes: [{at: 1 s, down: 2 s}, {at: 2 s, down: 1 s}]",
             "links.path.changes.1.down: the link is still down since 1 s",
         ),
+        (
+            "delay: 9 ms, jitter: {distribution: normal}",
+            "links.path.jitter.deviation: missing; give the standard deviation of the delay, like '10 ms'",
+        ),
+        (
+            "delay: 9 ms, jitter: {deviation: 1 ms, distribution: nornal}",
+            "links.path.jitter.distribution: 'nornal' is no distribution; did you mean 'normal'?",
+        ),
+        (
+            "delay: 9 ms, jitter: {deviation: 1 ms, distribution: own.dist}",
+            "links.path.jitter.distribution: the table own.dist: no such file",
+        ),
+        ("delay: 9 ms, jitter: 1", "links.path.jitter: duration '1' lacks a unit; use one of h, min, s, ms, us, ns"),
+        (
+            "delay: 40 ms, jitter: {deviation: 10 ms, distribution: normal}",
+            "links.path.jitter: a frame may be 40.8 ms early, but the delay is 40 ms; give a longer delay",
+        ),
+        (
+            "delay: 9 s, jitter: {deviation: 1 s, distribution: pareto}",
+            "links.path.jitter: netem cannot draw a deviation of more than 195.2 ms by pareto",
+        ),
+        (
+            "delay: 9 ms, jitter: {deviation: 1 ms, in_order: false}",
+            "links.path.jitter: frames stay in order on a link with a rate; put the jitter on a link without one",
+        ),
+        (
+            "delay: 9 s, jitter: {deviation: 1 s, distribution: normal}, jitter_correlation: 5 %",
+            "links.path.jitter_correlation: netem does not correlate the draws from a table; use a plain jitter",
+        ),
+        ("delay: 2 ms, jitter: 3 ms", "links.path.jitter: 3 ms is more than the delay of 2 ms; give a longer delay"),
         (
             "delays: {reciever: 9 ms}",
             "links.path.delays.reciever: unknown destination 'reciever'; did you mean 'receiver'?",

@@ -20,7 +20,7 @@ import hashlib
 import struct
 from typing import Any
 
-from lab.guest.fabric import counters, jitter, queue
+from lab.guest.fabric import counters, distribution, jitter, queue
 from lab.guest.fabric.netlink import attribute, attributes
 from lab.guest.fabric.shaper import ETHERNET_HEADER, FRAME_OVERHEAD, wire_rate
 from lab.guest.network import BurstLoss, Direction, Shaper, Slot
@@ -30,6 +30,7 @@ TCA_KIND, TCA_OPTIONS, TCA_STATS2 = 1, 2, 7
 _STATS_BASIC, _STATS_QUEUE, _STATS_APP = 1, 3, 4
 _PROBABILITY = 0xFFFFFFFF
 _U32 = 1 << 32
+_NO_TIME = Rate(8 * 10**18)  # at which any frame takes 0 ns, so that frames only stay in order
 
 # enum in uapi linux/pkt_sched.h: TCA_NETEM_*
 _CORR, _DELAY_DIST, _REORDER, _CORRUPT, _LOSS, _RATE, _RATE64 = 1, 2, 3, 4, 5, 6, 8
@@ -72,7 +73,7 @@ def netem_wanted(direction: Direction) -> dict[str, Any]:
         "rate": str(rate) if rate else None,
         "overhead": str(FRAME_OVERHEAD) if rate else None,
         "delay": str(direction.delay),
-        "jitter": str(direction.jitter),
+        "jitter": str(_jitter(direction)),
         "loss": _chance(direction.loss) / _PROBABILITY,
         "reorder": _chance(direction.reorder) / _PROBABILITY,
         "duplicate": _chance(direction.duplicate) / _PROBABILITY,
@@ -82,6 +83,8 @@ def netem_wanted(direction: Direction) -> dict[str, Any]:
 
 def netem_rate(direction: Direction) -> Rate | None:
     """Return the rate at which this direction's netem sends, or None if another qdisc limits the rate."""
+    if direction.in_order:
+        return _NO_TIME
     if direction.shaper is Shaper.NIC:
         return None
     if direction.queue and direction.queue.is_bucket:
@@ -95,12 +98,12 @@ def netem(direction: Direction, seed: int) -> list[bytes]:
     options = _NETEM_QOPT.pack(0, direction.limit, _chance(direction.loss), gap, _chance(direction.duplicate), 0)
     nested = [
         attribute(_LATENCY64, struct.pack("=q", direction.delay.ns)),
-        attribute(_JITTER64, struct.pack("=q", direction.jitter.ns)),
+        attribute(_JITTER64, struct.pack("=q", _jitter(direction).ns)),
         attribute(_PRNG_SEED, struct.pack("=Q", seed)),
     ]
     if direction.reorder:
         nested.append(attribute(_REORDER, struct.pack("=II", _chance(direction.reorder), 0)))
-    if not direction.jitter_correlation and (table := jitter.table(direction.jitter)):
+    if not direction.jitter_correlation and (table := _table(direction)):
         nested.append(attribute(_DELAY_DIST, table))
     if direction.jitter_correlation:
         nested.append(attribute(_CORR, struct.pack("=3I", _chance(direction.jitter_correlation), 0, 0)))
@@ -116,6 +119,19 @@ def netem(direction: Direction, seed: int) -> list[bytes]:
         if rate >= _U32:
             nested.append(attribute(_RATE64, struct.pack("=Q", rate)))
     return [attribute(TCA_KIND, "netem"), attribute(TCA_OPTIONS, options + b"".join(nested))]
+
+
+def _jitter(direction: Direction) -> Duration:
+    """Return the jitter that netem gets, which depends on the scale of its table."""
+    if direction.distribution is None:
+        return direction.jitter
+    return distribution.stretched(direction.distribution, direction.jitter)
+
+
+def _table(direction: Direction) -> bytes | None:
+    if direction.distribution is None:
+        return jitter.table(direction.jitter)
+    return distribution.table(direction.distribution)
 
 
 def described_seed(seed: int) -> str:
