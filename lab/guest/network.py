@@ -167,6 +167,8 @@ class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     queue: Queue | None = None  # None: frames queue in the wire, first come, first served
     changes: tuple[Change, ...] = ()  # in their order
     trace: Trace | None = None  # in place of `rate`
+    loss_correlation: Probability = 0.0  # netem's, which changes how many frames are lost
+    reorder_gap: Count = 0  # the fewest frames from one that overtakes to the next; 0 and 1: any number
     distribution: Distribution | None = None  # None: the jitter is even; else it is the standard deviation
     in_order: bool = False  # whether no frame overtakes another although the wire has no rate
     delays: tuple[DelayTo, ...] = ()  # the longest prefix first; frames to other destinations take `delay`

@@ -186,6 +186,10 @@ class Scenario:
 def _unmodelled(hop: Direction) -> Iterator[str]:
     if any(change.every or change.every_about for change in hop.changes):
         yield "the path changes again and again"
+    if hop.loss_correlation:
+        yield "losses are correlated"
+    if hop.reorder_gap:
+        yield f"a frame overtakes others only after {hop.reorder_gap} frames"
     if hop.distribution:
         yield f"the jitter has the distribution {hop.distribution.name}"
     if hop.in_order:

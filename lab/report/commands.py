@@ -164,7 +164,12 @@ def _netem(options: _Plain) -> str:
     if delay != "0ns" or jitter != "0ns":
         said.append(f"delay {delay}" + (f" {jitter}" if jitter != "0ns" else ""))
         said += [f"distribution {options['distribution']}"] if "distribution" in options else []
-    said += [f"{key} {100 * options[key]:g}%" for key in _CHANCES if options[key]]
+    more = {"loss": "", "duplicate": "", "reorder": ""}
+    if correlation := options.get("loss_correlation"):
+        more["loss"] = f" {100 * correlation:g}%"
+    if gap := options.get("reorder_gap"):
+        more["reorder"] = f" gap {gap}"
+    said += [f"{key} {100 * options[key]:g}%{more[key]}" for key in _CHANCES if options[key]]
     if options["rate"]:
         said.append(f"rate {_tight(options['rate'])} {_bytes(options['overhead'])}")
     said.append(f"limit {options['limit']}")

@@ -43,7 +43,9 @@ def direction(way: Mapping[str, Any]) -> str:
     if not str(way["jitter"]).startswith("0 "):
         kind = f" {way['distribution']['name']}" if "distribution" in way else ""
         parts.append(f"jitter {way['jitter']}{kind}{' in order' if 'in_order' in way else ''}")
-    parts += [f"{name} {100 * way[name]:g} %" for name in ("loss", "reorder", "duplicate") if way[name]]
+    parts += [
+        f"{name} {100 * way[name]:g} %{_more(name, way)}" for name in ("loss", "reorder", "duplicate") if way[name]
+    ]
     if "burst_loss" in way:
         parts.append("loss in bursts")
     if "corrupt" in way:
@@ -62,6 +64,13 @@ def _changes(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
         if each not in once:
             gap = f"every {each['every']}" if "every" in each else f"by chance, about every {each['every_about']}"
             yield f"a change {gap}" + (f", {each['times']} times" if "times" in each else "")
+
+
+def _more(name: str, way: Mapping[str, Any]) -> str:
+    """Return what else netem has for a share: a correlation, or a gap."""
+    if name == "loss" and "loss_correlation" in way:
+        return f" correlation {100 * way['loss_correlation']:g} %"
+    return f" gap {way['reorder_gap']}" if name == "reorder" and "reorder_gap" in way else ""
 
 
 def _delays(delays: Sequence[Mapping[str, Any]]) -> Iterator[str]:

@@ -45,6 +45,12 @@ def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[t
             yield place("delays"), "frames wait in front of the delays; use shaper: path"
     if way("queue") is not None and way("queue").is_bucket:
         yield from buckets.contradictions(way("queue"), way, place)
+    if way("loss_correlation") and not (way("loss") or any(change.loss for change in changes)):
+        yield place("loss_correlation"), "there is no loss to correlate; give the link a loss"
+    elif way("loss_correlation") == 1:
+        yield place("loss_correlation"), "all frames would have the same fate; use less than 100 %"
+    if way("reorder_gap") is not None and not way("reorder"):
+        yield place("reorder_gap"), "no frame overtakes others; give the link a reorder, such as 100 %"
     if way("burst_loss") is not None and way("loss"):
         yield place("burst_loss"), "it replaces loss; give only one of them"
     jitter = way("jitter")
@@ -114,7 +120,8 @@ def resolved(way: ChangedWay, shared: bool) -> dict[str, Any]:
 
     `shared` tells whether the changes are those of both directions.
     """
-    found: dict[str, Any] = {key: float(way(key) or 0) for key in ("jitter_correlation", "corrupt")}
+    found: dict[str, Any] = {key: float(way(key) or 0) for key in ("jitter_correlation", "loss_correlation", "corrupt")}
+    found["reorder_gap"] = gap if (gap := way("reorder_gap") or 0) > 1 else 0
     found |= {key: way(key) for key in ("queue", "trace")}
     if way("jitter") is not None and way("jitter").deviation:
         found |= {"distribution": way("jitter").distribution, "in_order": keeps_order(way)}

@@ -14,7 +14,7 @@ from lab.units import Duration
 
 MOST = 256  # prefixes: the kernel runs at most 4096 instructions for each frame
 # Settings of netem that depend on the frame before, or on the number of frames: each delay has a netem of its own.
-_ALONE = ("burst_loss", "duplicate", "jitter_correlation", "reorder", "slot")
+_ALONE = ("burst_loss", "duplicate", "jitter_correlation", "loss_correlation", "reorder", "slot")
 
 
 def contradictions(way: Callable[[str], Any], place: Callable[[str], Place]) -> Iterator[tuple[Place, str]]:

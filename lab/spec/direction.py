@@ -232,8 +232,14 @@ class DirectionPart(Part):
     """
     loss: PercentText | None = None
     """The share of frames lost at random."""
+    loss_correlation: PercentText | None = None
+    """How much a frame's draw for `loss` depends on the draw of the previous frame, as netem has it. It changes how
+    many frames are lost.
+    """
     reorder: PercentText | None = None
     """The share of frames that overtake others because they are sent without the delay."""
+    reorder_gap: Annotated[int, Field(ge=1, lt=2**32)] | None = None
+    """The fewest frames from one that overtakes to the next, netem's gap. With `reorder: 100 %`, one in so many."""
     duplicate: PercentText | None = None
     """The share of frames delivered twice."""
     mtu: MtuText | None = None

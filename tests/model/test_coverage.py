@@ -40,6 +40,8 @@ UNKNOWN: dict[str, dict[str, Any]] = {
 }
 UNKNOWN["depends on the destination"] = {"delays": (DelayTo("10.0.1.2/32", Duration.of("9 ms")),)}
 UNKNOWN["distribution pareto"] = {"jitter": Duration.of("1 ms"), "distribution": Distribution("pareto")}
+UNKNOWN["are correlated"] = {"loss": 0.01, "loss_correlation": 0.1}
+UNKNOWN["only after 5 frames"] = {"reorder": 1.0, "reorder_gap": 5}
 UNKNOWN["stay in order"] = {"jitter": Duration.of("1 ms"), "in_order": True}
 UNKNOWN |= {
     f"token bucket .{kind}": {"queue": Queue(kind, (("burst", "4000 B"), ("limit", limit)))}

@@ -212,6 +212,19 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
             "changes: [{at: 1 s, down: 2 s}, {at: 2 s, down: 1 s}]",
             "links.path.changes.1.down: the link is still down since 1 s",
         ),
+        ("loss_correlation: 5 %", "links.path.loss_correlation: there is no loss to correlate; give the link a loss"),
+        (
+            "loss: 5 %, loss_correlation: 100 %",
+            "links.path.loss_correlation: all frames would have the same fate; use less than 100 %",
+        ),
+        (
+            "delay: 9 ms, reorder_gap: 5",
+            "links.path.reorder_gap: no frame overtakes others; give the link a reorder, such as 100 %",
+        ),
+        (
+            "delay: 9 ms, reorder: 5 %, reorder_gap: 0",
+            "links.path.reorder_gap: '0': input should be greater than or equal to 1",
+        ),
         (
             "delay: 9 ms, jitter: {distribution: normal}",
             "links.path.jitter.deviation: missing; give the standard deviation of the delay, like '10 ms'",

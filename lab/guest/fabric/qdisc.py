@@ -64,6 +64,8 @@ def netem_wanted(direction: Direction) -> dict[str, Any]:
     burst, slot = direction.burst_loss, direction.slot
     unusual = {
         "jitter_correlation": direction.jitter_correlation and _chance(direction.jitter_correlation) / _PROBABILITY,
+        "loss_correlation": direction.loss_correlation and _chance(direction.loss_correlation) / _PROBABILITY,
+        "reorder_gap": direction.reorder_gap,
         "burst_loss": burst and _burst_form(_burst(burst)),
         "corrupt": direction.corrupt and _chance(direction.corrupt) / _PROBABILITY,
         "slot": slot and _slot_form(*_slot(slot)[:4]),
@@ -94,7 +96,7 @@ def netem_rate(direction: Direction) -> Rate | None:
 
 def netem(direction: Direction, seed: int) -> list[bytes]:
     """Return the netlink attributes of this direction's netem, whose random draws start from `seed`."""
-    gap = 1 if direction.reorder else 0
+    gap = max(direction.reorder_gap, 1) if direction.reorder else 0
     options = _NETEM_QOPT.pack(0, direction.limit, _chance(direction.loss), gap, _chance(direction.duplicate), 0)
     nested = [
         attribute(_LATENCY64, struct.pack("=q", direction.delay.ns)),
@@ -105,8 +107,9 @@ def netem(direction: Direction, seed: int) -> list[bytes]:
         nested.append(attribute(_REORDER, struct.pack("=II", _chance(direction.reorder), 0)))
     if not direction.jitter_correlation and (table := _table(direction)):
         nested.append(attribute(_DELAY_DIST, table))
-    if direction.jitter_correlation:
-        nested.append(attribute(_CORR, struct.pack("=3I", _chance(direction.jitter_correlation), 0, 0)))
+    if direction.jitter_correlation or direction.loss_correlation:
+        correlations = (_chance(direction.jitter_correlation), _chance(direction.loss_correlation), 0)
+        nested.append(attribute(_CORR, struct.pack("=3I", *correlations)))
     if burst := direction.burst_loss:
         nested.append(attribute(_LOSS, [attribute(_LOSS_GE, _burst(burst))]))
     if direction.corrupt:
@@ -188,7 +191,7 @@ def describe(found: dict[int, bytes]) -> dict[str, Any]:
 
 
 def _netem_options(data: bytes) -> dict[str, Any]:
-    _, limit, loss, _, duplicate, _ = _NETEM_QOPT.unpack_from(data)
+    _, limit, loss, gap, duplicate, _ = _NETEM_QOPT.unpack_from(data)
     nested = attributes(data[_NETEM_QOPT.size :])
     rate, overhead, _, _ = _NETEM_RATE.unpack_from(nested.get(_RATE, bytes(16)))
     if _RATE64 in nested:
@@ -196,6 +199,8 @@ def _netem_options(data: bytes) -> dict[str, Any]:
     reorder = struct.unpack_from("=I", nested.get(_REORDER, bytes(4)))[0]
     unusual = {
         "jitter_correlation": struct.unpack_from("=I", nested.get(_CORR, bytes(4)))[0] / _PROBABILITY,
+        "loss_correlation": struct.unpack_from("=II", nested.get(_CORR, bytes(8)))[1] / _PROBABILITY,
+        "reorder_gap": gap if gap > 1 else 0,
         "burst_loss": _burst_form(attributes(nested.get(_LOSS, b"")).get(_LOSS_GE)),
         "corrupt": struct.unpack_from("=I", nested.get(_CORRUPT, bytes(4)))[0] / _PROBABILITY,
         "slot": _slot_form(*_NETEM_SLOT.unpack(nested[_SLOT])[:4]) if _SLOT in nested else None,
