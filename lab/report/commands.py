@@ -74,7 +74,7 @@ def _wires(network: _Plain, qdiscs: Sequence[_Plain]) -> Iterator[str]:
 def _own(network: _Plain, wire: _Plain) -> _Plain:
     """Return the options of a wire's netem, with the jitter as tc has it for a distribution of this name."""
     links = (each for each in network["links"] if each["name"] == wire["node"])
-    direction = next((each[wire["direction"]] for each in links), {})
+    direction: _Plain = next((each[wire["direction"]] for each in links), {})
     if "distribution" not in direction:
         return dict(wire["options"])
     return {**wire["options"], "jitter": direction["jitter"], "distribution": direction["distribution"]["name"]}

@@ -214,7 +214,7 @@ class ChangePart(Part):
                 raise Mistakes([((key,), f"{gap} is too short; use {LEAST_GAP} or more")])
         if self.times is not None and not (self.every or self.every_about):
             raise Mistakes([(("times",), "the change comes once; give it every or every_about")])
-        if self.every and self.down and self.down >= self.every:
+        if self.every and self.down and not self.down < self.every:
             raise Mistakes([(("down",), f"the link would never be up again; give less than every, {self.every}")])
         return self
 

@@ -255,7 +255,7 @@ def _tbf(given: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
         yield (), "tbf needs either its limit, in bytes, or its latency"
     if ("peakrate" in given) is not ("mtu" in given):
         yield (), "tbf's peakrate and its mtu, the bytes that leave at once, need each other"
-    elif {"peakrate", "rate"} <= set(given) and Rate.of(given["peakrate"]) <= Rate.of(given["rate"]):
+    elif {"peakrate", "rate"} <= set(given) and not Rate.of(given["rate"]) < Rate.of(given["peakrate"]):
         yield ("peakrate",), f"{given['peakrate']} is not more than the rate of {given['rate']}"
 
 

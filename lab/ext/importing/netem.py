@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from lab.ext.importing import quantities
-from lab.guest.network import ACK_FILTER, DIFFSERV, ISOLATION
+from lab.guest.fabric.distribution import reach, stretched
+from lab.guest.network import ACK_FILTER, DIFFSERV, DISTRIBUTIONS, ISOLATION, Distribution
+from lab.guest.share import Percent
 from lab.spec import queue
+from lab.spec.changing import MOST_JITTER
 from lab.units import Duration, Rate, Size
 
 NETEM_LIMIT = 1000  # packets, netem's default
@@ -67,9 +70,32 @@ def netem(words: list[str]) -> ReadSettings:
         if name is None:
             raise RefusedWords(f"netem has no parameter '{word}'")
         _netem(name, left, found)
-    if "jitter" not in found.keys:
-        found.keys.pop("jitter_correlation", None)
+    _complete(found)
     return found
+
+
+def _complete(found: ReadSettings) -> None:
+    """Combine settings that stand in different places of the command."""
+    keys = found.keys
+    kind = keys.pop("distribution", None)
+    if "jitter" not in keys:
+        keys.pop("jitter_correlation", None)
+    elif kind is not None:
+        shape, deviation = Distribution(kind), Duration.of(keys["jitter"])
+        early, _ = reach(shape, deviation)
+        if early > Duration.of(keys["delay"]):
+            least = -(-early.ns // 10**5) / 10
+            found.untaken.append(f"distribution {kind}: its earliest frames need a longer delay, of {least:g} ms")
+        elif stretched(shape, deviation) > MOST_JITTER:
+            found.untaken.append(f"distribution {kind}: netem cannot draw so long a jitter, {deviation}")
+        else:
+            keys["jitter"] = {"deviation": keys["jitter"], "distribution": kind}
+            if keys.pop("jitter_correlation", None):
+                found.untaken.append(f"jitter's correlation: netem does not correlate the delays of {kind}")
+    if keys.get("reorder_gap", 0) <= 1:
+        keys.pop("reorder_gap", None)
+    elif "reorder" not in keys:
+        keys["reorder"] = "100 %"  # netem_change(): a gap alone reorders each of these frames
 
 
 def _netem(name: str, left: _Words, found: ReadSettings) -> None:
@@ -96,10 +122,12 @@ def _netem(name: str, left: _Words, found: ReadSettings) -> None:
                 found.untaken.append("the rate's overhead and cells: the lab's rates count the whole Ethernet frame")
         case "distribution":
             kind = left.next(name)
-            if kind != "uniform":
-                found.untaken.append(f"distribution {kind}: the lab's jitter is uniform")
+            if kind in DISTRIBUTIONS:
+                keys["distribution"] = kind
+            elif kind != "uniform":
+                found.untaken.append(f"distribution {kind}: the lab has {', '.join(DISTRIBUTIONS)}, or your own table")
         case "gap":
-            found.untaken.append(f"gap {left.next(name)}: the lab decides for each frame whether to reorder it")
+            keys["reorder_gap"] = quantities.count(left.next(name))
         case "slot":
             _slot(left, found)
         case "seed":
@@ -127,10 +155,12 @@ def _loss(left: _Words, found: ReadSettings) -> None:
         return
     share = left.next("loss") if word == "random" else word
     found.keys["loss"] = quantities.share(share)
-    if correlation := left.if_number():
-        found.untaken.append(
-            f"loss's correlation of {correlation}: the lab draws each frame independently; burst_loss makes bursts"
-        )
+    if (correlation := left.if_number()) and Percent.of(found.keys["loss"]):
+        taken = quantities.share(correlation)
+        if Percent.of(taken) < 1:
+            found.keys["loss_correlation"] = taken
+        else:
+            found.untaken.append("loss's correlation of 100 %: all frames would have the same fate")
 
 
 def _rest(share: str) -> str:

@@ -21,6 +21,7 @@ def moments(change: Change, seed: str) -> Iterator[int]:
 
     `seed` decides the moments of a change that comes by chance.
     """
+    found: Iterator[int]
     if change.every_about:
         found = islice(accumulate(gaps(seed, change.every_about), initial=change.at.ns), 1, None)
     elif change.every:

@@ -94,8 +94,9 @@ def _of_wires(spaces: Spaces) -> Iterator[tuple[str, object, object]]:
         for number, link in enumerate(spaces.network.links):
             for side, (_, direction, _) in enumerate(link.directions()):
                 chance = (spaces.seed, link.name, WAYS[side])
-                for what, *values in wire.differences(netlink, build.wire_end(number, 1 - side), direction, chance):
-                    yield f"link {link.name}, {WAYS[side]}: {what}", *values
+                end = build.wire_end(number, 1 - side)
+                for what, wanted, actual in wire.differences(netlink, end, direction, chance):
+                    yield f"link {link.name}, {WAYS[side]}: {what}", wanted, actual
     for number, link in enumerate(spaces.network.links):
         for side, (sender, direction, _) in enumerate(link.directions()):
             end = build.wire_end(number, 1 - side)

@@ -65,7 +65,7 @@ def law(case: Case) -> dict[int, float]:
     """
     asked = dict(case.forward["queue"])
     whole = 0 if "rate" in asked else 24
-    rate = Rate.of(asked.get("rate", case.forward.get("rate"))).bps / 8
+    rate = Rate.of(str(asked.get("rate", case.forward.get("rate")))).bps / 8
     if asked["kind"] == "tbf":
         other = Rate.of(asked["peakrate"]).bps / 8 if "peakrate" in asked else rate
         depths = [asked["burst"], asked.get("mtu", asked["burst"])]

@@ -94,7 +94,8 @@ def test_a_change_behind_our_back_is_noticed(kernel: UmlKernel, tmp_path: Path, 
 
 def run(code: bytes, frame: bytes) -> int:
     """What the classic BPF program returns for a frame, by the definition of its instructions."""
-    steps, at, value = list(struct.iter_unpack("=HBBI", code)), 0, 0
+    steps: list[tuple[int, int, int, int]] = list(struct.iter_unpack("=HBBI", code))
+    at = value = 0
     while True:
         operation, true, false, operand = steps[at]
         at += 1
@@ -115,7 +116,8 @@ def run(code: bytes, frame: bytes) -> int:
                 raise AssertionError(operation)
 
 
-_addresses = {
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+_addresses: dict[int, st.SearchStrategy[Address]] = {
     4: st.integers(0, 2**32 - 1).map(ipaddress.IPv4Address),
     6: st.integers(0, 2**128 - 1).map(ipaddress.IPv6Address),
 }
@@ -123,11 +125,10 @@ _addresses = {
 
 @given(st.data(), st.sampled_from([4, 6]))
 def test_the_first_prefix_that_fits_decides(data: st.DataObject, version: int) -> None:
-    longest = 32 if version == 4 else 128
     target = data.draw(_addresses[version])
     bases = st.one_of(st.just(target), _addresses[4], _addresses[6])
     prefixes = [
-        ipaddress.ip_network((base, data.draw(st.integers(0, base.max_prefixlen))), strict=False)
+        ipaddress.ip_network(f"{base}/{data.draw(st.integers(0, base.max_prefixlen))}", strict=False)
         for base in data.draw(st.lists(bases, max_size=12))
     ]
     code = classifier.program([(str(prefix), number) for number, prefix in enumerate(prefixes, 1)])
@@ -135,6 +136,5 @@ def test_the_first_prefix_that_fits_decides(data: st.DataObject, version: int) -
     packet = bytes(at).ljust(at, b"\0") + target.packed
     frame = bytes(12) + kind.to_bytes(2) + packet
     fits = [n for n, each in enumerate(prefixes, 1) if each.version == version and target in each]
-    assert target.max_prefixlen == longest
     assert run(code, frame) == (fits[0] if fits else 0)
     assert run(code, bytes(12) + b"\x08\x06" + packet) == 0, "ARP"
