@@ -16,6 +16,7 @@ from lab.metric.capture import Capture
 from lab.metric.flow import Connection, bulk
 from lab.metric.tools import (
     Side,
+    Way,
     expert_repeats,
     iperf3_bits_per_second,
     iperf3_datagrams,
@@ -28,27 +29,34 @@ from lab.record.record import Record
 from lab.spec.metric import Measure, MetricError, measures
 from lab.units import Value
 
-Way = Literal["forward", "back"]
-
 NO_GROWTH = 1e-3  # of a window: the kernel recomputes and rounds its ratio of payload to memory, which no graph shows
 
 
 @measures("bit/s")
-def iperf3_goodput(side: Side = "received") -> Measure:
-    """Measure the mean rate that iperf3's receiver or sender reports. The sender's rate includes buffered data."""
-    return lambda record: Value(iperf3_bits_per_second(record.text(outputs.IPERF3), side), "bit/s")
+def iperf3_goodput(side: Side = "received", flow: int | None = None, way: Way | None = None) -> Measure:
+    """Measure the mean rate that iperf3's receiver or sender reports. The sender's rate includes buffered data.
+
+    The rate is the sum of all flows, or the rate of one of `parallel` flows, counted from 1. With `bidir`, `way="back"`
+    means the flows from the server to the client.
+    """
+    return lambda record: Value(
+        iperf3_bits_per_second(record.text(outputs.IPERF3), side, flow, way or "forward"), "bit/s"
+    )
 
 
 @measures("1", most=1)
-def iperf3_lost_share() -> Measure:
-    """Measure the share of lost datagrams that iperf3's receiver reports."""
-    return lambda record: Value(iperf3_datagrams(record.text(outputs.IPERF3), "lost_percent") / 100, "1")
+def iperf3_lost_share(flow: int | None = None) -> Measure:
+    """Measure the share of lost datagrams that iperf3's receiver reports, of all flows or of one, counted from 1."""
+    return lambda record: Value(iperf3_datagrams(record.text(outputs.IPERF3), "lost_percent", flow) / 100, "1")
 
 
 @measures("s")
-def iperf3_jitter() -> Measure:
-    """Measure the jitter that iperf3's receiver reports, in seconds (RFC 3550, 6.4.1)."""
-    return lambda record: Value(iperf3_datagrams(record.text(outputs.IPERF3), "jitter_ms") / 1e3, "s")
+def iperf3_jitter(flow: int | None = None) -> Measure:
+    """Measure the jitter that iperf3's receiver reports, in seconds (RFC 3550, 6.4.1).
+
+    With several flows, the jitter is the mean of their jitters, or that of one flow, counted from 1.
+    """
+    return lambda record: Value(iperf3_datagrams(record.text(outputs.IPERF3), "jitter_ms", flow) / 1e3, "s")
 
 
 @measures("bit/s")

@@ -6,13 +6,14 @@ Each parser takes the raw text or JSON. A parser raises MetricError if the text 
 from __future__ import annotations
 
 import re
-from typing import Literal
+from typing import Any, Literal
 
 from lab.guest import outputs
 from lab.spec.metric import MetricError
 from lab.units import Rate, Value
 
 Side = Literal["received", "sent"]
+Way = Literal["forward", "back"]
 
 _RUNAWAY = 2  # times its own rate: iperf3 is at most one block ahead of it
 _IPERF_FIELDS = 9  # time, two addresses with ports, id, interval, bytes, bits per second
@@ -24,21 +25,53 @@ _REPEATED = re.compile(r"\(suspected\) (?:(\w+) )?retransmission")
 _PING = re.compile(r"\btime=([\d.]+) ms")
 
 
-def iperf3_bits_per_second(text: str, side: Side) -> float:
+def iperf3_bits_per_second(text: str, side: Side, flow: int | None = None, way: Way = "forward") -> float:
     """Return the mean rate of the whole test that `iperf3 -J` reports for the receiver or the sender, in bit/s.
 
-    The text may begin with warnings.
+    The rate is the sum of all flows in one direction, or of one flow, counted from 1. The text may begin with warnings.
     """
-    return _iperf3_number(text, f"sum_{side}", "bits_per_second", f"how much was {side}")
+    if flow is None:
+        part = f"sum_{side}" if way == "forward" else f"sum_{side}_bidir_reverse"
+        return _iperf3_number(_iperf3_end(text), (part, "bits_per_second"), f"how much was {side}")
+    found = _iperf3_flow(text, flow, way)
+    if "udp" in found and side == "received":
+        raise MetricError("iperf3 does not report how much of each UDP flow was received; use side='sent', or Flows")
+    part = "udp" if "udp" in found else "receiver" if side == "received" else "sender"
+    return _iperf3_number(found, (part, "bits_per_second"), f"how much of flow {flow} was {side}")
 
 
-def iperf3_datagrams(text: str, field: Literal["jitter_ms", "lost_percent"]) -> float:
-    """Return the jitter in ms, or the lost datagrams in per cent, that `iperf3 -u -J` reports for the receiver."""
-    return _iperf3_number(text, "sum", field, "how datagrams arrived")
+def iperf3_datagrams(text: str, field: Literal["jitter_ms", "lost_percent"], flow: int | None = None) -> float:
+    """Return the jitter in ms, or the lost datagrams in per cent, that `iperf3 -u -J` reports for the receiver.
+
+    The value is the one for all flows, whose jitter is the mean, or for one flow, counted from 1.
+    """
+    found, part = (_iperf3_end(text), "sum") if flow is None else (_iperf3_flow(text, flow), "udp")
+    return _iperf3_number(found, (part, field), "how datagrams arrived")
 
 
-def _iperf3_number(text: str, part: str, field: str, about: str) -> float:
-    """Return a number at the end of iperf3's report. Raises MetricError if iperf3 failed, or sent far too much.
+def _iperf3_flow(text: str, flow: int, way: Way = "forward") -> Any:
+    """Return what iperf3 reports of one flow in a direction. Raises MetricError if there is no such flow."""
+    flows = _iperf3_flows(text, way)
+    if not 1 <= flow <= len(flows):
+        raise MetricError(f"iperf3 has no flow {flow}: it reports {len(flows)} in the direction {way}, counted from 1")
+    return flows[flow - 1]
+
+
+def _iperf3_flows(text: str, way: Way) -> list[Any]:
+    """Return what iperf3 reports of each flow in a direction."""
+    end = _iperf3_end(text)
+    try:
+        return [
+            each
+            for each in end["streams"]
+            if next(iter(each.values()))["sender"] == (way == "forward")  # whether the client sends
+        ]
+    except (AttributeError, KeyError, StopIteration, TypeError):
+        raise MetricError("iperf3 did not report its flows") from None
+
+
+def _iperf3_end(text: str) -> Any:
+    """Return the end of iperf3's report. Raises MetricError if iperf3 failed, or sent far too much.
 
     iperf3 3.16 to 3.19 divides what it sent by the time since its start. If it starts to send in the microsecond of
     its start, the result is infinite, becomes 0 as an integer, and iperf3 sends without a limit until its clock moves.
@@ -50,13 +83,22 @@ def _iperf3_number(text: str, part: str, field: str, about: str) -> float:
         raise MetricError(f"iperf3 failed: {output['error']}")
     try:
         target = output["start"].get("target_bitrate")
-        if target and (sent := output["end"]["sum_sent"]["bits_per_second"]) > _RUNAWAY * target:
+        flows = output["start"].get("test_start", {}).get("num_streams", 1)
+        if target and (sent := output["end"]["sum_sent"]["bits_per_second"]) > _RUNAWAY * target * flows:
             raise MetricError(
-                f"iperf3 sent {sent / target:.0f} times its rate of {Rate(target)}: its clock had not moved when it "
-                "began to send, and it divided by zero; take another seed, or a link with a lower rate"
+                f"iperf3 sent {sent / target / flows:.0f} times its rate of {Rate(target)}: its clock had not moved "
+                "when it began to send, and it divided by zero; take another seed, or a link with a lower rate"
             )
-        return float(output["end"][part][field])
-    except (KeyError, TypeError) as error:
+        return output["end"]
+    except (AttributeError, KeyError, TypeError) as error:
+        raise MetricError(f"iperf3 did not report what it sent: its output has no {error}") from error
+
+
+def _iperf3_number(found: Any, place: tuple[str, str], about: str) -> float:
+    """Return a number in a part of iperf3's report. Raises MetricError if the number is missing."""
+    try:
+        return float(found[place[0]][place[1]])
+    except (KeyError, TypeError, ValueError) as error:
         raise MetricError(f"iperf3 did not report {about}: its output has no {error}") from error
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
+
+from msgspec import Meta
 
 from lab.guest import outputs
 from lab.guest.task import Count, IpNumber, Reader, Task, Writer
 from lab.guest.testbed import Testbed
 from lab.guest.workload.sockets import MARGIN_SECONDS
 from lab.units import Duration, Rate, Size
+
+# The limits of iperf3
+_LONGEST = Duration.of("86400 s")
+_SHORTEST_INTERVAL, _LONGEST_INTERVAL = Duration.of("100 ms"), Duration.of("60 s")
 
 
 def _check_whole_seconds(duration: Duration, tool: str) -> None:
@@ -20,9 +26,13 @@ def _check_whole_seconds(duration: Duration, tool: str) -> None:
 
 
 class Iperf3(Task, frozen=True):
-    """Runs iperf3 from `client` to `server` for `duration`, with UDP at `udp_rate` if it is given.
+    """Runs iperf3 from `client` to `server` for `duration`. Writes iperf3.json, with a row for each `interval`.
 
-    Writes iperf3.json.
+    `parallel` flows start together. With `bidir`, as many flows send from the server to the client at the same time. A
+    flow sends TCP as fast as the network allows, unless a rate limits it. Each rate holds for every flow. `udp_rate`
+    sends datagrams. `tcp_rate` limits how fast iperf3 writes, block by block. `pacing` makes the kernel spread a flow's
+    segments evenly in time (SO_MAX_PACING_RATE). `length` is the size of a write, or of a datagram. An `interval` of
+    zero gives only the results of the whole test.
     """
 
     tools: ClassVar[tuple[str, ...]] = ("iperf3",)
@@ -34,18 +44,45 @@ class Iperf3(Task, frozen=True):
     interval: Duration = Duration.of("1 s")
     udp_rate: Rate | None = None
     length: Size | None = None
+    parallel: Annotated[int, Meta(ge=1, le=128)] = 1
+    bidir: bool = False
+    pacing: Rate | None = None
+    tcp_rate: Rate | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_whole_seconds(self.duration, "iperf3")
+        if self.duration > _LONGEST:
+            raise ValueError(f"iperf3 runs for a day at most, not for {self.duration}")
+        if self.interval and not _SHORTEST_INTERVAL <= self.interval <= _LONGEST_INTERVAL:
+            raise ValueError(f"iperf3's interval is {_SHORTEST_INTERVAL} to {_LONGEST_INTERVAL}, not {self.interval}")
+        least, most = (16, 65_507) if self.udp_rate else (1, 1 << 20)
+        if self.length is not None and not least <= self.length.bytes <= most:
+            of = "datagrams" if self.udp_rate else "writes"
+            raise ValueError(f"iperf3's {of} have {least} to {most:,} bytes, not {self.length}")
+        for name in ("udp_rate", "tcp_rate", "pacing"):
+            if (rate := getattr(self, name)) is not None and not rate:
+                raise ValueError(f"{name}: iperf3 sends without a limit at a rate of 0; leave it out")
+        if self.udp_rate and (self.tcp_rate or self.pacing):
+            raise ValueError("udp_rate sends UDP, but tcp_rate and pacing limit TCP; leave them out")
+        if self.udp_rate and self.bidir:
+            raise ValueError(
+                "bidir with udp_rate: iperf3's server divides by zero when it starts, and ignores the rate in virtual "
+                "time; use Flows with an Iperf3 for each direction"
+            )
 
     @property
     def greedy(self) -> bool:
         """Whether the tool sends as fast as the network allows."""
-        return self.udp_rate is None
+        return not (self.udp_rate or self.tcp_rate or self.pacing)
 
     def writer(self) -> Writer:
-        """Return how the sender writes: ten blocks each time select() reports room, after the control exchange."""
+        """Return how the sender writes: ten blocks each time select() reports room, after the control exchange.
+
+        No model covers several connections, or a limited rate of TCP.
+        """
+        if self.parallel > 1 or self.bidir or self.tcp_rate or self.pacing:
+            return Writer(duration=self.duration)
         return Writer(
             duration=self.duration,
             write_size=self.length.bytes if self.length else 128 << 10,
@@ -64,10 +101,14 @@ class Iperf3(Task, frozen=True):
         testbed.wait_for_listener(server, port)
         argv = ["iperf3", "-c", testbed.address(self.server, self.ip), "-p", str(port), "-J"]
         argv += ["-t", str(self.duration.ns // 10**9), "-i", f"{self.interval.seconds:g}"]
-        if self.udp_rate:
-            argv += ["-u", "-b", str(self.udp_rate.bps)]
+        argv += ["-u"] if self.udp_rate else []
+        if rate := self.udp_rate or self.tcp_rate:
+            argv += ["-b", str(rate.bps)]
         if self.length:
             argv += ["-l", str(self.length.bytes)]
+        argv += ["-P", str(self.parallel)] if self.parallel > 1 else []
+        argv += ["--bidir"] if self.bidir else []
+        argv += ["--fq-rate", str(self.pacing.bps)] if self.pacing else []
         client = testbed.start(self.client, argv, outputs.IPERF3)
         testbed.wait(client, self.duration.seconds + MARGIN_SECONDS, outputs.IPERF3)
         testbed.wait(server, MARGIN_SECONDS)

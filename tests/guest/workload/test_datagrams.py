@@ -32,3 +32,13 @@ def test_loss_and_jitter_are_iperf3s(perform: Perform) -> None:
     assert metric.one_way_delay()(record).number == pytest.approx(0.020, abs=0.0004)
     assert metric.delay_variation(1.0)(record).number == pytest.approx(0.004, abs=0.0003)
     assert metric.reordered_share()(record).number == 0, "a link with a rate keeps frames in order"
+
+
+@pytest.mark.guest
+def test_the_share_of_reordered_datagrams(perform: Perform) -> None:
+    """Datagrams leave 2 ms apart. A quarter of them skip a delay of 10 ms, and overtake the four before them."""
+    path = {"forward": {"jitter": "0 ms", "reorder": "25 %"}}
+    record = perform("reordering", UDP, BOTH, links={"path": path})
+    overtaken = 1 - 0.75**4  # the chance that one of the next four skips the delay
+    assert metric.reordered_share()(record).number == pytest.approx(0.75 * overtaken, abs=0.05)
+    assert metric.lost_share()(record).number == 0
