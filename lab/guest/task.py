@@ -6,7 +6,7 @@ Guests import this module, so its imports must stay light.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from contextlib import AbstractContextManager
 from typing import Annotated, Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
@@ -28,11 +28,17 @@ __all__ = [
     "Task",
     "Traffic",
     "Writer",
+    "no_folder",
 ]
 
 ALL = 1 << 62  # bytes: all that there are
 Count = Annotated[int, msgspec.Meta(ge=1, le=10_000_000)]  # more than fit in any guest's memory
 IpNumber = Literal[4, 6]
+
+
+def no_folder(name: str) -> Iterable[str]:
+    """Raise ValueError, because files are given one by one."""
+    raise ValueError(f"'{name}' is a folder; name its files")
 
 
 def _snake_case(name: str) -> str:
@@ -62,7 +68,7 @@ class Task(Checked, frozen=True, tag_field="kind", tag=_snake_case):
         """Return the workloads that this workload runs side by side; empty for a single workload."""
         return ()
 
-    def with_files(self, _: Callable[[str], bytes], /) -> Self:
+    def with_files(self, _: Callable[[str], bytes], __: Callable[[str], Iterable[str]] = no_folder, /) -> Self:
         """Read the task's files, and return the task with their contents. By default, a task has no files."""
         return self
 
@@ -157,8 +163,8 @@ class Traffic(Protocol):
     def parts(self) -> tuple[Named, ...]:
         """Return the workloads that this workload runs side by side; () for a single workload."""
 
-    def with_files(self, read: Callable[[str], bytes], /) -> Self:
-        """Return the workload with the contents of its files."""
+    def with_files(self, read: Callable[[str], bytes], within: Callable[[str], Iterable[str]] = ..., /) -> Self:
+        """Return the workload with the contents of its files. `within` names the files in a folder."""
 
 
 @runtime_checkable

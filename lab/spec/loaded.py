@@ -10,8 +10,9 @@ from pathlib import Path
 from lab.guest.task import Traffic
 from lab.spec import chance, history, names, python, sysctls, variant
 from lab.spec.arms import Arm, FigureSpec, Metric, Point
+from lab.spec.beside import FilesBeside
 from lab.spec.case import Case
-from lab.spec.errors import Problem, SpecError, display, told, unreadable
+from lab.spec.errors import Problem, SpecError, display, told
 from lab.spec.experiment import Experiment
 from lab.spec.history import Entry
 from lab.spec.metric import described
@@ -125,16 +126,9 @@ class LoadedExperiment:
 
     def _with_files(self, workload: Traffic, blame: Callable[[str], Problem]) -> Traffic:
         """Return the workload with the contents of its files, whose names are relative to the experiment's folder."""
-
-        def read(name: str) -> bytes:
-            try:
-                return (self.path.parent / name).read_bytes()
-            except OSError as error:
-                message = unreadable(self.path.parent / name, error)
-                raise SpecError([blame(f"file '{name}' {message}")]) from error
-
+        beside = FilesBeside(self.path.parent, blame)
         try:
-            return workload.with_files(read)
+            return workload.with_files(beside.read, beside.within)
         except ValueError as error:
             raise SpecError([blame(told(error))]) from error
 

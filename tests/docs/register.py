@@ -80,7 +80,9 @@ EXPLAINS = "it needs a capture beside it; tests/ext/explain explains some"
 SHOWS = "it needs a capture beside it; tests/ext/export/test_wireshark.py shows one with the profile"
 PROMPTS = "it needs a script of the reader's; tests/ext/mininet/test_mn.py types at the prompt of one"
 JUDGES = "it runs twenty trials or more; tests/ext/cc runs two cases"
+SAMPLES = "it needs a TcpInfo probe, which the first claim lacks; tests/ext/export/test_tcp_info.py writes such tables"
 PARSED = {
+    "lab export mine/first --tcp-info -o sockets.csv": SAMPLES,
     "lab cc cubic --quick": JUDGES,
     "lab cc bbr --against cubic,reno -o bbr.html": JUDGES,
     "lab cc cubic --quick --case shallow-buffer,bufferbloat --json": JUDGES,

@@ -9,10 +9,11 @@ EXTENSION = Extension(
         "export": (
             "lab export tcp-nodelay/nagle-stall --qlog",
             "lab export tcp-nodelay/nagle-stall --perfetto -o nagle.perfetto-trace",
+            "lab export tcp-nodelay/nagle-stall --tcp-info -o sockets.csv",
             "lab export tcp-nodelay --table figures.csv",
             "lab export --kcidb -o report.json",
             "lab export --wireshark ~/.config/wireshark",
         )
     },
-    functions=("export_kcidb", "export_perfetto", "export_qlog", "export_table", "export_wireshark"),
+    functions=("export_kcidb", "export_perfetto", "export_qlog", "export_table", "export_tcp_info", "export_wireshark"),
 )

@@ -51,6 +51,30 @@ def export_perfetto(
     return _trial(trial, arm, point, seed, results, out, ".perfetto-trace", perfetto.write)
 
 
+def export_tcp_info(
+    trial: str,
+    out: Path | str | None = None,
+    *,
+    arm: str | None = None,
+    point: str | None = None,
+    seed: int | None = None,
+    results: Folder = None,
+) -> tuple[Path, int]:
+    """Write the samples of a trial's TCP connections, the fields of `ss -ti`, and return the file and its rows.
+
+    The trial needs a `TcpInfo` probe. The suffix of `out` decides the format: .csv (default), .parquet or .arrow. The
+    other arguments and errors are those of `export_qlog`. Also raises InputError for a different suffix, and
+    MachineError if pyarrow is missing.
+    """
+    from lab.ext.export import chosen, tcp_info
+    from lab.ext.export.files import whole
+
+    record = chosen.trial(trial, arm, point, seed, results)
+    target = Path(out or f"{chosen.name_of(record)}.tcp_info.csv")
+    with whole(target) as path:
+        return target, tcp_info.write(record, path)
+
+
 def export_wireshark(folder: Path | str) -> Path:
     """Write the lab's profile into a Wireshark configuration folder, and return the profile's folder.
 

@@ -14,7 +14,7 @@ from lab.errors import InputError
 
 app = typer.Typer()
 
-_OF_A_TRIAL, _OF_CLAIMS = ("--qlog", "--perfetto"), ("--table", "--kcidb")
+_OF_A_TRIAL, _OF_CLAIMS = ("--qlog", "--perfetto", "--tcp-info"), ("--table", "--kcidb")
 
 
 @app.command()
@@ -23,14 +23,22 @@ def export(
         list[str] | None,
         typer.Argument(
             metavar="TRIAL | CLAIM | ARTICLE",
-            help="With --qlog and --perfetto, a claim or the first digits of a trial's address. With --table and "
-            "--kcidb, claims, articles, experiment files or packs. Default: all claims in the project.",
+            help="With --qlog, --perfetto and --tcp-info, a claim or the first digits of a trial's address. With "
+            "--table and --kcidb, claims, articles, experiment files or packs. Default: all claims in the project.",
             autocompletion=completion.claims,
         ),
     ] = None,
     qlog: Annotated[bool, typer.Option("--qlog", help="Write a trial's TCP connections as qlog, for qvis.")] = False,
     perfetto: Annotated[
         bool, typer.Option("--perfetto", help="Write a trial as a trace for Perfetto (ui.perfetto.dev).")
+    ] = False,
+    tcp_info: Annotated[
+        bool,
+        typer.Option(
+            "--tcp-info",
+            help="Write the samples of a trial's TCP connections, the fields of `ss -ti`, as a table: .csv, .parquet, "
+            "or .arrow.",
+        ),
     ] = False,
     wireshark: Annotated[
         Path | None,
@@ -86,6 +94,7 @@ def export(
     asked = {
         "--qlog": qlog,
         "--perfetto": perfetto,
+        "--tcp-info": tcp_info,
         "--wireshark": wireshark is not None,
         "--table": table is not None,
         "--kcidb": kcidb,
@@ -118,9 +127,9 @@ def export(
     else:
         if len(names or ()) != 1:
             raise InputError(f"{chosen[0]} takes one trial; name a claim, or a trial's address")
-        write = api.export_qlog if qlog else api.export_perfetto
-        file, events = write((names or [""])[0], out, arm=arm, point=point, seed=seed, results=results)
-        _answer(file, "events", events, as_json)
+        write = api.export_qlog if qlog else api.export_perfetto if perfetto else api.export_tcp_info
+        file, count = write((names or [""])[0], out, arm=arm, point=point, seed=seed, results=results)
+        _answer(file, "rows" if tcp_info else "events", count, as_json)
 
 
 def _answer(file: Path, what: str, count: int, as_json: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from threading import Event
 from typing import Annotated, Self
@@ -14,7 +14,7 @@ import msgspec
 from msgspec import structs
 
 from lab.guest import outputs
-from lab.guest.task import Checked, Reader, Task, Writer
+from lab.guest.task import Checked, Reader, Task, Writer, no_folder
 from lab.guest.testbed import Testbed, WorkloadError
 from lab.guest.workload.arrivals import Arrivals
 from lab.guest.workload.bulk import Bulk
@@ -132,9 +132,9 @@ class Flows(Task, frozen=True):
         """The programs that the experiment chose for any flow."""
         return tuple(dict.fromkeys(each for flow in self.flows for each in flow.workload.programs))
 
-    def with_files(self, read: Callable[[str], bytes], /) -> Self:
+    def with_files(self, read: Callable[[str], bytes], within: Callable[[str], Iterable[str]] = no_folder, /) -> Self:
         """Return the flows with the contents of their files."""
-        with_files = (structs.replace(flow, workload=flow.workload.with_files(read)) for flow in self.flows)
+        with_files = (structs.replace(flow, workload=flow.workload.with_files(read, within)) for flow in self.flows)
         return structs.replace(self, flows=tuple(with_files))
 
     def parts(self) -> tuple[Flow, ...]:

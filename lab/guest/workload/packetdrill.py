@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, Self
@@ -16,7 +16,7 @@ from typing import Literal, Self
 from msgspec import structs
 
 from lab.guest import outputs
-from lab.guest.task import Reader, Task, Writer
+from lab.guest.task import Reader, Task, Writer, no_folder
 from lab.guest.testbed import Testbed, WorkloadError, ended
 from lab.guest.workload.program import check_name, content
 from lab.units import Duration
@@ -95,7 +95,7 @@ class Packetdrill(Task, frozen=True):
         """Return an unknown way of reading, because the script decides how the receiver reads."""
         return Reader()
 
-    def with_files(self, read: Callable[[str], bytes], /) -> Self:
+    def with_files(self, read: Callable[[str], bytes], _: Callable[[str], Iterable[str]] = no_folder, /) -> Self:
         """Return the workload with the contents of the script and its files. Raises the errors of `read`."""
         packed = {name: base64.b64encode(zlib.compress(read(name), 9)).decode() for name in (self.script, *self.files)}
         return structs.replace(self, contents=packed)

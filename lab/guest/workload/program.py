@@ -10,7 +10,7 @@ import signal
 import subprocess
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal, Self
@@ -18,7 +18,7 @@ from typing import Literal, Self
 from msgspec import structs
 
 from lab.guest import outputs
-from lab.guest.task import Checked, IpNumber, Reader, Task, Writer
+from lab.guest.task import Checked, IpNumber, Reader, Task, Writer, no_folder
 from lab.guest.testbed import Child, Testbed, WorkloadError, ended
 from lab.units import Duration
 
@@ -31,6 +31,7 @@ STOP_SECONDS = 5.0
 MOST_BYTES = 8 << 20  # of all files, which are part of the trial's inputs
 PR_SET_CHILD_SUBREAPER = 36
 GRACE_SECONDS = 0.1  # for a process that is about to end
+_OWN = "{files}/"  # begins a command that is one of the files
 COMPILED = "compiled"  # the folder of a trial, also in a guest, with the programs that were compiled from sources
 FOLDER = Path("/tmp/replab-program")  # of its files; a trial has a private one, wherever it runs
 
@@ -52,7 +53,8 @@ class Program(Task, frozen=True):
 
     In both commands and in `environment`, `{server}` and `{client}` stand for the hosts' addresses, and `{port}` for a
     free port. `{files}` stands for a folder with `files` and the programs compiled from `sources`, which have the stems
-    of their source names; this folder comes first in the PATH. Files and C sources are in the experiment's folder.
+    of their source names; this folder comes first in the PATH. Files and C sources are in the experiment's folder. A
+    name that ends in "/" is a folder: all of its files, except hidden files and `__pycache__`, are in `{files}/NAME/`.
 
     Both commands start in the folder program/ of the trial's outputs. The record keeps the files that they write there,
     and program.out, program.err, service.out and service.err. `argv` must end with status 0 within `limit` on the
@@ -76,9 +78,11 @@ class Program(Task, frozen=True):
         super().__post_init__()
         if not self.argv:
             raise ValueError("a program needs a command: argv=('name', 'argument', ...)")
-        for name in (*self.files, *self.sources):
-            check_name(name)
+        for name in self.files:
+            for part in name.removesuffix("/").split("/"):
+                check_name(part)
         for name in self.sources:
+            check_name(name)
             if Path(name).suffix != ".c":
                 raise ValueError(f"'{name}' is no C source: its name should end in .c")
 
@@ -86,9 +90,8 @@ class Program(Task, frozen=True):
     def programs(self) -> tuple[str, ...]:  # type: ignore[override]  # the experiment decides which it runs
         """The guest's programs that the workload starts, without the workload's own programs."""
         own = {*self.files, *(Path(name).stem for name in self.sources)}
-        return tuple(
-            dict.fromkeys(command[0] for command in (self.argv, self.service) if command and command[0] not in own)
-        )
+        started = dict.fromkeys(command[0] for command in (self.argv, self.service) if command)
+        return tuple(name for name in started if name not in own and not name.startswith(_OWN))
 
     def writer(self) -> Writer:
         """Return an unknown way of writing, because the program decides how the sender writes."""
@@ -98,16 +101,26 @@ class Program(Task, frozen=True):
         """Return an unknown way of reading, because the program decides how the receiver reads."""
         return Reader()
 
-    def with_files(self, read: Callable[[str], bytes], /) -> Self:
-        """Return the workload with the contents of its files.
+    def with_files(self, read: Callable[[str], bytes], within: Callable[[str], Iterable[str]] = no_folder, /) -> Self:
+        """Return the workload with the contents of its files, and with the names of each folder's files.
 
-        Raises the errors of `read`, and ValueError if the files are too large.
+        Raises the errors of `read` and `within`, and ValueError if the files are too large, or a command is none of
+        them.
         """
-        found = {name: read(name) for name in (*self.files, *self.sources)}
-        if (total := sum(map(len, found.values()))) > MOST_BYTES:
-            raise ValueError(f"files of {total:,} bytes are too many for a trial's inputs: {MOST_BYTES:,} at most")
+        files = [each for name in self.files for each in (within(name) if name.endswith("/") else (name,))]
+        found: dict[str, bytes] = {}
+        total = 0
+        for name in (*files, *self.sources):
+            found[name] = read(name)
+            total += len(found[name])
+            if total > MOST_BYTES:
+                raise ValueError(f"files of {total:,} bytes or more are too many for a trial: {MOST_BYTES:,} at most")
+        made = {*files, *(Path(name).stem for name in self.sources)}
+        for command in (self.argv, self.service):
+            if command and command[0].startswith(_OWN) and command[0].removeprefix(_OWN) not in made:
+                raise ValueError(f"'{command[0]}' is none of the program's files: {', '.join(sorted(made)) or 'none'}")
         packed = {name: base64.b64encode(zlib.compress(each, 9)).decode() for name, each in found.items()}
-        return structs.replace(self, contents=packed)
+        return structs.replace(self, files=tuple(files), contents=packed)
 
     def content(self, name: str) -> bytes:
         """Return the bytes of a file. Raises ValueError if the trial has no such file, or the file is damaged."""
@@ -153,6 +166,7 @@ class Program(Task, frozen=True):
     def _unpack(self, place: Path, compiled: Path) -> None:
         place.mkdir(parents=True)
         for name in self.files:
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_bytes(self.content(name))
             (place / name).chmod(0o755)
         for name in self.sources:

@@ -274,3 +274,20 @@ def test_two_compilations_make_the_same_bytes(tmp_path: Path, monkeypatch: pytes
         programs.place(to_plain(program), {}, tmp_path / name)
         assert list(own.iterdir())
     assert (tmp_path / "one" / "nap").read_bytes() == (tmp_path / "two" / "nap").read_bytes()
+
+
+@pytest.mark.guest
+def test_a_folder_is_in_the_guest(perform: Perform) -> None:
+    files = {
+        "tools/run.py": "#!/usr/bin/python3\nimport os, sys, helper\nprint(helper.N, *os.listdir(sys.path[0]))\n",
+        "tools/helper.py": "N = 6\n",
+        "tools/data/a.txt": "1",
+    }
+    program = Program(argv=("{files}/tools/run.py",), files=("tools/",)).with_files(
+        lambda name: files[name].encode(), lambda folder: [name for name in files if name.startswith(folder)]
+    )
+    assert program.files == tuple(files)
+    record = perform("two-hosts", program)
+    first, *names = record.text("program.out").split()
+    assert first == "6"
+    assert set(names) >= {"run.py", "helper.py", "data"}
