@@ -139,6 +139,9 @@ def _one_of(value: Any, kinds: tuple[Any, ...]) -> Any:
     for kind in wanted:
         with suppress(ValueError):
             return _converted(value, kind)
+    for kind in wanted if callable(value) and not isinstance(value, type) else ():
+        if get_origin(kind) is Callable:
+            _converted(value, kind)  # raises ValueError with what is wrong with the function
     raise ValueError(f"should be {' or '.join(map(_named, wanted))}, not {_shown(value)}")
 
 

@@ -12,11 +12,13 @@ from typing import Any
 import msgspec
 
 from lab.guest import outputs
+from lab.metric.arrays import np
 from lab.record.record import LONGEST_TEXT, Record
 from lab.spec.metric import Measure, MetricError, measures
 from lab.units import Value
 
 _RAMP = 0.25  # share of the load's duration in which its queue builds up
+_PINGS = "Ping"  # begins the name of each series of round trips
 _PING = "Ping (ms) ICMP"
 _QUOTED = re.compile(r"^Stdout: (.*\S)", re.MULTILINE)  # after "WARNING: Program exited non-zero."
 _DAMAGED = (
@@ -37,33 +39,44 @@ def flent_file(record: Record) -> Path:
 
 
 @measures("bit/s")
-def flent_goodput() -> Measure:
-    """Measure the goodput that netperf reports at the end of the transfer: Flent's MEAN_VALUE."""
+def flent_goodput(of: str | None = None) -> Measure:
+    """Measure the goodput that netperf reports at the end of the transfer: Flent's MEAN_VALUE.
+
+    If the test has several flows, `of` is the start of their names in Flent, such as "TCP upload", and the goodput is
+    their sum.
+    """
 
     def measure(record: Record) -> Value:
-        contents, load = _contents(record)
-        try:
-            return Value(float(contents["metadata"]["SERIES_META"][load]["MEAN_VALUE"]) * 1e6, "bit/s")
-        except KeyError as error:
-            raise MetricError(
-                f"netperf did not finish: Flent's series '{load}' has no {error}{_reason(record)}"
-            ) from error
+        contents, loads = _contents(record)
+        wanted = [name for name in loads if name.startswith(of or "")]
+        if not wanted or (of is None and len(wanted) > 1):
+            raise MetricError(f"Flent has the flows {', '.join(loads)}; name some of them, such as of='{loads[0]}'")
+        return Value(sum(_mean(record, contents, name) for name in wanted) * 1e6, "bit/s")
 
     return measure
 
 
-@measures("s")
-def flent_rtt() -> Measure:
-    """Measure the median ping RTT during the transfer, after its queue has built up."""
+@measures("s", by=lambda given: "mean" if given["quantile"] is None else "median")
+def flent_rtt(of: str | None = None, quantile: float | None = None, idle: bool | None = None) -> Measure:
+    """Measure the median ping RTT during the transfer, after its queue has built up.
+
+    `of` is the name of the pings in Flent, such as "Ping (ms) UDP BE" (default: "Ping (ms) ICMP"). `quantile` gives
+    another quantile than the median. With `idle`, the pings before the transfer count instead.
+    """
 
     def measure(record: Record) -> Value:
-        contents, load = _contents(record)
-        times = [point["t"] for point in contents["raw_values"][load]]
-        first = times[0] + _RAMP * (times[-1] - times[0])
-        pings = [ping["val"] for ping in contents["raw_values"].get(_PING, ()) if first <= ping["t"] <= times[-1]]
+        contents, loads = _contents(record)
+        raw = contents["raw_values"]
+        points = [point for name in loads for point in raw[name]]
+        first, last = min(point["t"] for point in points), max(point["t"] for point in points)
+        low, high = first + _RAMP * (last - first), last
+        if idle:
+            low, high = 0.0, min(point["t"] - point.get("dur", 0) for point in points)
+        pings = [ping["val"] for ping in raw.get(of or _PING, ()) if low <= ping["t"] <= high]
         if not pings:
-            raise MetricError("Flent's ping got no answer during the transfer")
-        return Value(median(pings) / 1e3, "s")
+            when = "before" if idle else "during"
+            raise MetricError(f"Flent's ping got no answer {when} the transfer" + (f"; '{of}'" if of else ""))
+        return Value(float(median(pings) if quantile is None else np.quantile(pings, quantile)) / 1e3, "s")
 
     return measure
 
@@ -76,18 +89,36 @@ def _unpacked(file: Path) -> bytes:
     return content
 
 
-def _contents(record: Record) -> tuple[Any, str]:
-    """Return the contents of the data file, and the name of the series that loads the path.
+def _contents(record: Record) -> tuple[Any, list[str]]:
+    """Return the contents of the data file, and the names of the series that load the path.
 
     Raises MetricError if Flent does not write such a file after a transfer.
     """
     file = flent_file(record)
     try:
         contents = msgspec.json.decode(_unpacked(file))
-        load = next(name for name, points in contents["raw_values"].items() if name != _PING and points)
+        raw = contents["raw_values"]
+        loads = [name for name in raw if not name.startswith(_PINGS) and (raw[name] or _is_netperf(contents, name))]
+        if not any(raw[name] for name in loads):
+            raise KeyError("no transfer")
     except _DAMAGED as error:
         raise MetricError(f"{file.name} is not what Flent writes after a transfer{_reason(record)}") from error
-    return contents, load
+    return contents, loads
+
+
+def _is_netperf(contents: Any, name: str) -> bool:
+    """Return whether netperf made the series, even if it has no points. Flent computes other series without points."""
+    told = contents["metadata"]["SERIES_META"].get(name, {}) if "metadata" in contents else {}
+    return bool(told.get("RUNNER") == "NetperfDemoRunner")
+
+
+def _mean(record: Record, contents: Any, name: str) -> float:
+    try:
+        return float(contents["metadata"]["SERIES_META"][name]["MEAN_VALUE"])
+    except (KeyError, TypeError):
+        raise MetricError(
+            f"netperf did not finish: Flent's series '{name}' has no 'MEAN_VALUE'{_reason(record)}"
+        ) from None
 
 
 def _reason(record: Record) -> str:

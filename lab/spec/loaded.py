@@ -151,7 +151,8 @@ class LoadedExperiment:
         if experiment.judges and (wrong := list(chance.mistakes(network, workload, drawn, samples, few, counts))):
             raise SpecError(map(blame, wrong))
         own = self.any_control or (kernel is not None and bool(kernel.patches or kernel.tree))
-        if wrong := list(names.mistakes(network, [*_alone(workload), *probes, *middleboxes], any_control=own)):
+        wrong = [*names.mistakes(network, [*_alone(workload), *probes, *middleboxes], any_control=own)]
+        if wrong := [*wrong, *names.mistakes_in_probes(probes)]:
             raise SpecError(map(blame, wrong))
         resolved = variant.resolve(kernel, self.path.parent) if kernel else None
         for wanted in experiment.figures(arm):

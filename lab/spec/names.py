@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from lab.guest.network import Kind, Network
+from lab.guest.probe import Capture, ExpertInfo
 from lab.spec.errors import instead
 
 NODES = ("client", "server", "node", "host")  # fields that name one
+SEVERAL = "others"  # names several
 INTERFACES = ("interface", "inside")
+_PLACES = ("node", "interface", "link", "way")  # what names a probe's file
 SYSCTL = "net.ipv4.tcp_congestion_control"
 # The names of the `tcp_congestion_ops` in Linux's net/ipv4. A kernel may be built without some of them.
 CONGESTION_CONTROLS = (
@@ -23,10 +26,9 @@ def mistakes(network: Network, tasks: Iterable[object], any_control: bool) -> It
     """
     for task in tasks:
         where = type(task).__name__
-        for field, known in _known(network, task):
-            name = getattr(task, field)
+        for field, name, known in _known(network, task):
             if name not in known:
-                what = "host" if field in NODES else "link" if field == "link" else "interface"
+                what = "host" if field in (*NODES, SEVERAL) else "link" if field == "link" else "interface"
                 yield f"{where}.{field}: unknown {what} '{name}'{instead(name, known)}"
         control = getattr(task, "congestion", None)
         if isinstance(control, str) and not any_control:
@@ -45,19 +47,33 @@ def mistakes_in_path(network: Network, path: tuple[str, str]) -> Iterator[str]:
         yield f"path: the topology has no host {names}; set path=(from, to) to two of {', '.join(hosts)}"
 
 
-def _known(network: Network, task: object) -> Iterator[tuple[str, list[str]]]:
-    """Yield each field of the task that names a part of the network, with the names that exist."""
+def mistakes_in_probes(probes: Iterable[object]) -> Iterator[str]:
+    """Yield a message for each probe that would write the same file as an earlier one."""
+    seen: set[tuple[object, ...]] = set()
+    for probe in probes:
+        kind = Capture if isinstance(probe, ExpertInfo) else type(probe)  # tshark reads a capture
+        places = {name: getattr(probe, name) for name in _PLACES if hasattr(probe, name)}
+        if (kind, *places.values()) in seen:
+            where = ", ".join(f"{name}='{value}'" for name, value in places.items())
+            yield f"{type(probe).__name__}({where}) writes the same file as an earlier probe; leave one out"
+        seen.add((kind, *places.values()))
+
+
+def _known(network: Network, task: object) -> Iterator[tuple[str, str, list[str]]]:
+    """Yield each field of the task that names a part of the network, with the name, and the names that exist."""
     nodes = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
     for field in NODES:
-        if isinstance(getattr(task, field, None), str):
-            yield field, nodes
+        if isinstance(name := getattr(task, field, None), str):
+            yield field, name, nodes
+    for name in getattr(task, SEVERAL, ()):
+        yield SEVERAL, name, nodes
     node = getattr(task, "node", None)
     if node in nodes:
         for field in INTERFACES:
-            if isinstance(getattr(task, field, None), str):
-                yield field, ["lo", *(interface.name for interface in network.interfaces(node))]
-    if isinstance(getattr(task, "link", None), str):
-        yield "link", [link.name for link in network.links]
+            if isinstance(name := getattr(task, field, None), str):
+                yield field, name, ["lo", *(interface.name for interface in network.interfaces(node))]
+    if isinstance(name := getattr(task, "link", None), str):
+        yield "link", name, [link.name for link in network.links]
 
 
 def unknown_control(sysctls: Mapping[str, str]) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import ClassVar, Literal
+from typing import ClassVar
 
 from lab.guest import outputs
 from lab.guest.task import Reader, Task, Writer
@@ -11,14 +11,59 @@ from lab.guest.testbed import Testbed
 from lab.guest.workload.sockets import MARGIN_SECONDS
 from lab.units import Duration
 
+__all__ = ["Flent"]
+
 PORT = 12865
+_SEVERAL = {"cisco_5tcpup": 5, "rtt_fair": 4, "rtt_fair4be": 4, "rtt_fair6be": 6, "rtt_fair_up": 4}  # test: servers
+_UP, _DOWN = "upload_streams", "download_streams"
+_PARAMETERS = {  # test: the parameters that it needs
+    "rrul_be_nflows": (_UP, _DOWN),
+    "rrul_var": ("bidir_streams",),
+    "tcp_ndown": (_DOWN,),
+    "tcp_nup": (_UP,),
+}
+_TESTS = (  # these run with the programs of the sealed userland, and with the congestion controls of its kernel
+    *("cubic_bbr", "cubic_dctcp", "cubic_reno", "cubic_westwood", "ping"),
+    *("rrul", "rrul_100_up", "rrul_50_down", "rrul_50_up", "rrul_be", "rrul_cs8", "rrul_icmp", "rrul_noclassification"),
+    *("rrul_prio", "rrul_torrent", "rrul_up", "rtt_fair_var", "rtt_fair_var_down", "rtt_fair_var_up"),
+    *("tcp_12down", "tcp_12up", "tcp_1down", "tcp_1up", "tcp_1up_noping", "tcp_2down", "tcp_2up", "tcp_2up_delay"),
+    *("tcp_2up_square", "tcp_2up_square_westwood", "tcp_4down", "tcp_4up", "tcp_4up_squarewave", "tcp_6down"),
+    *("tcp_6up", "tcp_8down", "tcp_8up", "tcp_bidirectional", "tcp_download", "tcp_upload", "tcp_upload_prio"),
+    *_SEVERAL,
+    *_PARAMETERS,
+)
+_IPERF = "Flent 2.2.0 misreads the times of iperf 2.2.1; use Flows with Iperf3(udp_rate=...) or Bulk, and a Ping"
+_VOICE = "it needs D-ITG or irtt, which the userland lacks; use OnOff, and the metrics lost_share() and jitter()"
+_HTTP = "it needs http-getter, which Debian lacks; use Arrivals, or curl and nginx with userland='programs'"
+_BURSTS = "it needs traffic-gen, which Debian lacks; use Flows with OnOff and Ping"
+_BOTH = "it needs one name for an IPv4 and an IPv6 address; use rrul, or Flows with ip=4 and ip=6"
+_CONTROL = (
+    "the kernel lacks its congestion control, and netperf would use the default instead; use Flows of Bulk with "
+    "congestion=..., on a kernel that has it"
+)
+_NETPERF = "Flent's program for netperf refuses its traffic; use Flows of Bulk and RequestResponse"
+_REFUSED = {  # test: why it cannot run, and the nearest thing
+    **dict.fromkeys(("bursts", "bursts_11e"), _BURSTS),
+    **dict.fromkeys(("cisco_5tcpup_2udpflood", "rrul_be_iperf", "udp_flood", "udp_flood_var_up"), _IPERF),
+    "udp_flood_var_up_stagger": _IPERF,
+    **dict.fromkeys(("cubic_cdg", "cubic_ledbat", "cubic_ledbat_1", "ledbat_cubic_1"), _CONTROL),
+    **dict.fromkeys([f"reno_cubic_westwood_{name}" for name in ("cdg", "ledbat", "lp")], _CONTROL),
+    **dict.fromkeys(("dslreports_8dn", "iterated_bidirectional", "sctp_vs_tcp"), _NETPERF),
+    **dict.fromkeys(("http", "http-1down", "http-1up", "http-rrul"), _HTTP),
+    "qdisc-stats": "it sends nothing; use the probe QueueState",
+    **dict.fromkeys(("rrul46", "rrul46compete"), _BOTH),
+    "rtt_fair_var_mixed": "its directions cannot be given; use Flows of Bulk",
+    "tcp_upload_1000": "a guest has no room for a thousand netperfs; use Arrivals",
+    **dict.fromkeys(("voip", "voip-1up", "voip-rrul"), _VOICE),
+}
 
 
 class Flent(Task, frozen=True):
-    """Runs Flent's `test` on `client` against netperf's server on `server`.
+    """Runs Flent's `test` on `client` against netperf's server on `server`, and on `others` if the test has several.
 
-    In a download, `server` sends. Writes Flent's own data file, `*.flent.gz`. The guest's clock and host name are the
-    same in every trial, so the file has the same bytes every time.
+    In a download, the servers send. `parameters` are the test's own, such as `{"upload_streams": "3"}`. Writes Flent's
+    data file, `*.flent.gz`. The guest's clock and host name are the same in every trial, so the file has the same bytes
+    every time. UDP round trips come from netperf (UDP_RR), because the userland has no irtt.
     """
 
     greedy: ClassVar[bool] = True
@@ -28,16 +73,28 @@ class Flent(Task, frozen=True):
 
     client: str = "sender"
     server: str = "receiver"
-    test: Literal["tcp_download", "tcp_upload"] = "tcp_upload"
+    test: str = "tcp_upload"
     length: Duration = Duration.of("2 s")  # of load
     delay: Duration = Duration.of("1 s")  # before the load, and again after it
     step: Duration = Duration.of("50 ms")  # between two points of the series
+    parameters: dict[str, str] = {}
+    others: tuple[str, ...] = ()  # further servers; a name may appear several times
 
     def __post_init__(self) -> None:
         super().__post_init__()
         for name, each in (("length", self.length), ("delay", self.delay)):
             if not each or each.ns % 10**9:
                 raise ValueError(f"flent counts whole seconds: {each} is not a {name} for it")
+        if self.test in _REFUSED:
+            raise ValueError(f"Flent.test: '{self.test}' cannot run here: {_REFUSED[self.test]}")
+        if self.test not in _TESTS:
+            raise ValueError(f"Flent.test: unknown test {self.test[:60]!r}; use one of {', '.join(sorted(_TESTS))}")
+        servers = _SEVERAL.get(self.test, 1)
+        if len(self.others) + 1 < servers:
+            raise ValueError(f"Flent.others: '{self.test}' needs {servers} servers; name {servers - 1} further ones")
+        for name in _PARAMETERS.get(self.test, ()):
+            if name not in self.parameters:
+                raise ValueError(f"Flent.parameters: '{self.test}' needs '{name}'; write {{'{name}': '2'}}")
 
     def writer(self) -> Writer:
         """Return an unknown way of writing, because no model covers netperf."""
@@ -50,9 +107,14 @@ class Flent(Task, frozen=True):
     def run(self, testbed: Testbed) -> None:
         """Run the test. Raises WorkloadError if the test fails or is late, and MachineError if a tool is missing."""
         port = testbed.port(PORT)
-        server = testbed.start(self.server, ["netserver", "-D", "-4", "-p", str(port)])
-        testbed.wait_for_listener(server, port)
+        for name in dict.fromkeys((self.server, *self.others)):
+            server = testbed.start(name, ["netserver", "-D", "-4", "-p", str(port)])
+            testbed.wait_for_listener(server, port)
         argv = [sys.executable, "-m", "flent", self.test, "-4", "-H", testbed.address(self.server)]
+        for name in self.others:
+            argv += ["-H", testbed.address(name)]
+        for name, value in self.parameters.items():
+            argv += ["--test-parameter", f"{name}={value}"]
         argv += ["-l", str(self.length.ns // 10**9), "-d", str(self.delay.ns // 10**9)]
         argv += ["-s", f"{self.step.seconds:g}", "-r", "/dev/null", "-D", str(testbed.out), "-o", "/dev/null"]
         argv += [] if port == PORT else ["--netperf-control-port", str(port)]  # Flent's data file keeps its arguments

@@ -12,6 +12,7 @@ from lab.guest.testbed import Testbed
 from lab.guest.workload.sockets import MARGIN_SECONDS
 from lab.units import Duration, Rate, Size
 
+_LARGEST_PING = 65_507  # bytes of payload in an IPv4 packet
 # The limits of iperf3
 _LONGEST = Duration.of("86400 s")
 _SHORTEST_INTERVAL, _LONGEST_INTERVAL = Duration.of("100 ms"), Duration.of("60 s")
@@ -198,6 +199,11 @@ class Ping(Task, frozen=True):
     interval: Duration = Duration.of("1 s")
     size: Size = Size(56)
     ip: IpNumber = 4
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size.bytes > _LARGEST_PING:
+            raise ValueError(f"ping sends {_LARGEST_PING:,} bytes at most, not {self.size}")
 
     def writer(self) -> Writer:
         """Return how the sender writes: an echo request per interval."""
