@@ -72,10 +72,12 @@ def flent_rtt(of: str | None = None, quantile: float | None = None, idle: bool |
         low, high = first + _RAMP * (last - first), last
         if idle:
             low, high = 0.0, min(point["t"] - point.get("dur", 0) for point in points)
-        pings = [ping["val"] for ping in raw.get(of or _PING, ()) if low <= ping["t"] <= high]
+        if (series := of or _PING) not in raw:
+            there = ", ".join(name for name in raw if name.startswith(_PINGS) and raw[name]) or "no ping at all"
+            raise MetricError(f"Flent has no series '{series}', but {there}; choose one with of=...")
+        pings = [ping["val"] for ping in raw[series] if low <= ping["t"] <= high]
         if not pings:
-            when = "before" if idle else "during"
-            raise MetricError(f"Flent's ping got no answer {when} the transfer" + (f"; '{of}'" if of else ""))
+            raise MetricError(f"Flent's ping got no answer {'before' if idle else 'during'} the transfer")
         return Value(float(median(pings) if quantile is None else np.quantile(pings, quantile)) / 1e3, "s")
 
     return measure

@@ -19,7 +19,7 @@ from lab.guest import outputs
 from lab.guest.trial import Trial
 from lab.metric import tcp_info
 from lab.metric.arrays import Floats, Ints, np
-from lab.metric.metrics import Way
+from lab.metric.tools import Way
 from lab.record.record import Output, Record, RecordError
 from lab.spec.metric import Measure, MetricError, measures
 from lab.spec.steady import Course, OverTime

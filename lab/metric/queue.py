@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from lab.guest import outputs
 from lab.metric.flows import busy_ns
-from lab.metric.metrics import Way
+from lab.metric.tools import Way
 from lab.record.record import Record
 from lab.spec.metric import Measure, MetricError, measures
 from lab.spec.steady import Course, OverTime

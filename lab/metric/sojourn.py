@@ -10,7 +10,8 @@ from typing import Any
 
 from lab.metric.arrays import Floats, Ints, np
 from lab.metric.capture import Capture
-from lab.metric.metrics import Way, capture_of
+from lab.metric.metrics import capture_of
+from lab.metric.tools import Way
 from lab.record.record import Record
 from lab.spec.metric import Measure, MetricError, measures
 from lab.spec.steady import Course, OverTime

@@ -52,7 +52,7 @@ def test_a_declaration_is_taken(block: Block, tmp_path: Path) -> None:
         file.parent.mkdir(parents=True)
         file.write_text(f'"""The guide says so."""\n\n{block.text}')
         (read,) = find.find([str(file)])
-        assert len(read.cases()) == len(read.experiment.arms)
+        assert {case.arm for case in read.cases()} == {arm.name for arm in read.experiment.arms}
         return
     words: dict[str, Any] = {}
     exec(WORDS, words)

@@ -166,7 +166,8 @@ class Program(Task, frozen=True):
     def _unpack(self, place: Path, compiled: Path) -> None:
         place.mkdir(parents=True)
         for name in self.files:
-            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            if "/" in name:
+                (place / name).parent.mkdir(parents=True, exist_ok=True)
             (place / name).write_bytes(self.content(name))
             (place / name).chmod(0o755)
         for name in self.sources:

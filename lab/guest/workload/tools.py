@@ -55,7 +55,7 @@ class Iperf3(Task, frozen=True):
         _check_whole_seconds(self.duration, "iperf3")
         if self.duration > _LONGEST:
             raise ValueError(f"iperf3 runs for a day at most, not for {self.duration}")
-        if self.interval and not _SHORTEST_INTERVAL <= self.interval <= _LONGEST_INTERVAL:
+        if self.interval and (self.interval < _SHORTEST_INTERVAL or self.interval > _LONGEST_INTERVAL):
             raise ValueError(f"iperf3's interval is {_SHORTEST_INTERVAL} to {_LONGEST_INTERVAL}, not {self.interval}")
         least, most = (16, 65_507) if self.udp_rate else (1, 1 << 20)
         if self.length is not None and not least <= self.length.bytes <= most:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab import metric
 from lab.guest.probe import Capture
 from lab.guest.workload import Iperf3
 from lab.metric import MetricError
-from lab.metric.tools import iperf3_bits_per_second
+from lab.metric.tools import Way, iperf3_bits_per_second, iperf3_datagrams
 from lab.record.record import Record
 from lab.units import Duration, Rate, Size
 from tests.kinds import Perform
@@ -60,7 +64,8 @@ def test_four_flows_share_the_line(perform: Perform) -> None:
 def test_both_directions_fill_the_line_at_once(perform: Perform) -> None:
     path = {**PATH["path"], "limit": "ample"}  # with short queues, the ACKs' bursts leave the line idle
     record = perform("symmetric-1g", Iperf3(duration=TWO, parallel=2, bidir=True), ENDS, links={"path": path})
-    for way, node, to in (("forward", "receiver", "10.0.1.2"), ("back", "sender", "10.0.1.1")):
+    ways: tuple[tuple[Way, str, str], ...] = (("forward", "receiver", "10.0.1.2"), ("back", "sender", "10.0.1.1"))
+    for way, node, to in ways:
         least = 1538 / (1538 + 90)  # beside an ACK of 90 B on the wire for each segment
         assert LINE * least < rate_of(record, node, to) <= LINE * 1.002
         each = [metric.iperf3_goodput(flow=flow, way=way)(record).number for flow in (1, 2)]
@@ -81,8 +86,8 @@ def test_the_kernel_paces_each_flow(perform: Perform) -> None:
 def test_iperf3_writes_tcp_at_its_rate_in_both_directions(perform: Perform) -> None:
     limited = Iperf3(duration=TWO, bidir=True, tcp_rate=Rate.of("2 Mbit/s"), length=Size.of("1448 B"))
     record = perform("symmetric-1g", limited, ENDS, links=PATH)
-    for way in ("forward", "back"):
-        assert metric.iperf3_goodput(way=way)(record).number == pytest.approx(2e6, rel=0.02)
+    for goodput in (metric.iperf3_goodput(), metric.iperf3_goodput(way="back")):
+        assert goodput(record).number == pytest.approx(2e6, rel=0.02)
 
 
 @pytest.mark.guest
@@ -128,6 +133,25 @@ def test_a_rate_is_not_greedy_and_several_flows_are_no_single_writer() -> None:
     assert not Iperf3(pacing=Rate.of("1 Mbit/s")).greedy
     assert Iperf3().writer().write_size == 128 << 10
     assert Iperf3(parallel=4).writer().write_size is None
+
+
+PARTS = st.recursive(
+    st.none() | st.booleans() | st.floats() | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["udp", "sender", "receiver", "bits_per_second", "lost_percent"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@given(PARTS, PARTS, st.sampled_from([None, 1, 2]))
+def test_any_report_is_a_number_or_a_metric_error(streams: Any, total: Any, flow: int | None) -> None:
+    text = json.dumps({"start": {"target_bitrate": total}, "end": {"streams": streams, "sum_received": total}})
+    with suppress(MetricError):
+        assert isinstance(iperf3_bits_per_second(text, "received", flow), float)
+    with suppress(MetricError):
+        assert isinstance(iperf3_datagrams(text, "lost_percent", flow), float)
 
 
 @pytest.mark.parametrize("streams", ["null", "[1]", "[{}]", '[{"udp": 5}]', '[{"udp": {}}]'])
