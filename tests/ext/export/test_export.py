@@ -62,7 +62,7 @@ def test_a_table_and_a_report_are_written(keep: Keep, here: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ([], "name one of --qlog, --perfetto, --wireshark, --table, --kcidb"),
+        ([], "name one of --qlog, --perfetto, --tcp-info, --wireshark, --table, --kcidb"),
         (["--qlog", "--kcidb"], "name one of"),
         (["--qlog"], "--qlog takes one trial"),
         (["a", "b", "--perfetto"], "--perfetto takes one trial"),
