@@ -6,9 +6,9 @@ frozen with the article, and a later change is a move in the article's history.y
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
 
 from ruamel.yaml import YAML
 
@@ -19,6 +19,7 @@ from lab.spec.loaded import LoadedExperiment
 from lab.spec.metric import described
 
 FILE = "register.yaml"
+_NOT_GIVEN = re.compile(r", \w+=None\b|\b\w+=None, |\b\w+=None(?=\))")
 _HEAD = """\
 # What counts in each claim, frozen with the article. No line of this file changes: a change of what counts is an entry
 # in history.yaml, with moves that say what was and what is now. tests/spec/test_register.py holds this.
@@ -55,21 +56,21 @@ def moved(lines: Mapping[str, str], history: Iterable[Entry]) -> dict[str, str]:
     return now
 
 
+def given(line: str) -> str:
+    """A registered line without the metric's arguments that were not given: later metrics may have more of them."""
+    return _NOT_GIVEN.sub("", line)
+
+
 def _line(case: Case) -> str:
     assert case.claimed
     assert case.tolerance
     said = [case.explains.grade if case.explains else "counts"]
     said.append(f"{case.tolerance.sign}{case.claimed.value} {case.claimed.word}")
     said.append(str(case.tolerance))
-    said.append(_metric(case.metric) + (f", over that of {case.relative_to}" if case.relative_to else ""))
+    said.append(described(case.metric).call() + (f", over that of {case.relative_to}" if case.relative_to else ""))
     said += [f"part '{case.claimed.part}'"] if case.claimed.part else []
     said += [str(case.drawn)] if case.drawn else []
     return "; ".join(said)
-
-
-def _metric(metric: Any) -> str:
-    found = described(metric)
-    return f"{found.name}({', '.join(f'{key}={value!r}' for key, value in found.plain().items())})"
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from lab.spec import find
 from lab.spec.errors import SpecError
 from lab.spec.history import Entry, Move, load
 from lab.spec.loaded import LoadedExperiment
-from tests.register import declared, moved, registered
+from tests.register import declared, given, moved, registered
 from tests.shipped import claims
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,8 @@ HOW = "enter the change in the article's history.yaml, with moves that say what 
 
 def unentered(claim: LoadedExperiment, lines: dict[str, str]) -> Iterator[str]:
     """What the claim declares that neither the register nor its history has, and the other way round."""
-    held, found = moved(lines, claim.history), declared(claim)
+    held = {what: given(line) for what, line in moved(lines, claim.history).items()}
+    found = declared(claim)
     for what in held.keys() | found.keys():
         if held.get(what) != found.get(what):
             yield f"{claim.id}, {what}: was {held.get(what)!r}, now {found.get(what)!r}; {HOW}"
@@ -31,6 +32,15 @@ def unentered(claim: LoadedExperiment, lines: dict[str, str]) -> Iterator[str]:
 def test_what_counts_is_what_the_register_and_the_history_say(path: Path) -> None:
     claim = claims()[f"{path.parent.name}/{path.stem}"]
     assert list(unentered(claim, registered(claim.path.parent)[claim.path.stem])) == []
+
+
+def test_an_argument_that_was_not_given_is_no_change() -> None:
+    assert (
+        given("counts; 1 B; f(flow=None, side='received', way=None); part 'x'")
+        == "counts; 1 B; f(side='received'); part 'x'"
+    )
+    assert given("f(a=None, b=None), over that of on") == "f(), over that of on"
+    assert given("f(a=None, b='x')") == "f(b='x')"
 
 
 def test_registers_and_histories_are_of_claims_that_are_there() -> None:
