@@ -66,7 +66,7 @@ def first_segment(node: str = "sender", interface: str | None = None) -> Measure
     return _median(lambda counts: counts.first, "B", node, interface)
 
 
-@measures("1")
+@measures("1", by="event")
 def file_in_first(node: str = "sender", interface: str | None = None) -> Measure:
     """Return 1 if a message's first data packet also carries bytes of the file, else 0."""
     payload = first_segment(node, interface)

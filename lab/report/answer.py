@@ -39,7 +39,7 @@ def _row(each: TestedCase, record: Record, several: bool) -> list[str]:
         f"{name}{others}",
         html.claimed(result),
         html.predicted_briefly(result),
-        f"<strong>{wording.figure(own)}</strong>" if own else wording.DASH,
+        f"<strong>{wording.answer(result, own)}</strong>" if own else wording.DASH,
         *([html.measured(result)] if several else []),
         html.witness(result) if result.explains else judged,
     ]

@@ -16,8 +16,13 @@ from lab.report.html import REPEATS, SECTION, section
 
 _OTHER = re.compile(r"^##? |^\s*<h[12]\b|^\s*<details\b", re.MULTILINE)  # the start of another part of the page
 _NOT_RUN = html.badge("skipped")
+_MISSING = 'class="missing"'
 _BECAUSE = '<p><span class="verdict explains"'
-_FIGURE = re.compile(r'<svg|<img|class="missing"')
+_FIGURE = re.compile(f"<svg|<img|{_MISSING}")
+_WITHOUT = (
+    '<p class="missing">This claim was not run here, or only in part. The text below is about a complete run, so the '
+    "figures that it refers to are not all in this report.</p>"
+)
 _TABLE = re.compile(r"^\|", re.MULTILINE)  # in Markdown: it needs the width of the page
 
 
@@ -50,10 +55,15 @@ def _arranged(group: Sequence[Any]) -> Iterator[Any]:
     if not parts:
         yield from group
         return
-    others = [cell for cell in others if not (_NOT_RUN in parts["verdict"] and _NOT_RUN in _html(cell))]
+    is_skipped = _NOT_RUN in parts["verdict"]
+    others = [cell for cell in others if not (is_skipped and (_NOT_RUN in _html(cell) or _MISSING in _html(cell)))]
     words = [cell for cell in others if _is_prose(cell) and not _TABLE.search(cell.source)]
+    if is_skipped and any(cell.cell_type == "markdown" for cell in words):
+        words.insert(0, _made(_WITHOUT))
     drawn = [cell for cell in others if cell not in words and _FIGURE.search(_html(cell))]
     tables = [cell for cell in others if cell not in words and cell not in drawn]
+    if is_skipped and not drawn and parts["evidence"]:  # only the table shows what was run
+        parts = {**parts, "details": parts["details"].replace("<details>", "<details open>", 1)}
     if any(_html(cell).startswith(_BECAUSE) for cell in words):
         parts = {**parts, "why": ""}  # the explanation is the same, in full
     shown_cells = [*drawn[:1], *(part for cell in drawn[1:] for part in _folded(cell))]

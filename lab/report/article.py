@@ -17,7 +17,7 @@ from lab.report.answer import ANSWERS, answers
 from lab.report.claim import Claim
 from lab.report.claims import Claims
 from lab.report.colophon import imprint
-from lab.report.dots import dots
+from lab.report.dots import PACKETS, dots
 from lab.report.tally import tally, worst
 from lab.spec.loaded import Article as Source
 
@@ -57,15 +57,15 @@ class Article(Claims):
 
     def _repr_html_(self) -> str:
         """Return the top of the page: the headline, the answer, the counts and the dot plot."""
-        source = self.source
+        source, in_report, plot = self.source, all(claim.in_report for claim in self), dots(self).text
         return "\n".join(
             [
                 f"<h1>{html.prose(source.headline or source.title)}</h1>",
                 f'<p class="source">{_bibliography(source)}</p>',
-                imprint(self.records, "index.html#cite" if all(claim.in_report for claim in self) else ""),
+                imprint(self.records, "index.html#cite" if in_report else "", f"#{PACKETS}" if plot else ""),
                 *([f'<p class="answer">{html.prose(source.answer)}</p>'] if source.answer else []),
                 _cards(self),
-                dots(self).text,
+                plot,
                 html.legend() if self.records else "",
             ]
         )

@@ -101,15 +101,18 @@ class Claim(TestedClaim):
         if self.verdict.kind == "measured":
             return f"{wording.plural(len(self.judged.cases), 'figure')} of {wording.plural(len(self._arms), 'arm')}"
         if self.judged.result.parts:
-            return "; ".join(self._part(name, verdict) for name, verdict in self.judged.result.parts)
+            parts = self.judged.result.parts
+            return "; ".join(self._part(name, verdict, len(parts) > 1) for name, verdict in parts)
         counted = [each for each in self.tested if each.result.counts]
         of = dict.fromkeys(quantity(each.case.metric) for each in counted if not each.case.relative_to)
         bare = all(each.result.measured and each.result.measured.unit == "1" for each in counted)
         what = f"{next(iter(of))}: " if bare and len(of) == 1 else ""  # no unit shows the quantity
         return what + self._figures(counted, self.verdict)
 
-    def _part(self, name: str, verdict: Verdict) -> str:
-        """Return the reason for the verdict on a part of the sentence."""
+    def _part(self, name: str, verdict: Verdict, has_others: bool) -> str:
+        """Return the reason for the verdict on a part of the sentence, with the part's own verdict if it `has_others`
+        beside it. The claim's verdict stands before all parts, so theirs are signs.
+        """
         counted = [
             each
             for each in self.tested
@@ -117,14 +120,15 @@ class Claim(TestedClaim):
         ]
         decided = counted and verdict.kind not in ("invalid", "skipped")
         said = self._figures(counted, verdict) if decided else html.prose(verdict.reason)
-        return f"{html.prose(name)}: {html.badge(verdict.kind)} {said}"
+        sign = f"{html.sign(verdict.kind)} " if has_others else ""
+        return f"{sign}{html.prose(name)}: {said}"
 
     def _figures(self, counted: Sequence[TestedCase], verdict: Verdict) -> str:
         """Return the figures of these cases next to the claimed figures."""
         if len({str(each.case.tolerance) for each in counted}) > 1:
             return "; ".join(_against(each) for each in counted)
-        measured = dict.fromkeys(wording.figure(each.result.measured) for each in counted)
-        claimed = dict.fromkeys(_plainly(each.result) for each in counted)
+        measured = dict.fromkeys(wording.answer(each.result, each.result.measured) for each in counted)
+        claimed = dict.fromkeys(wording.claimed_briefly(each.result) for each in counted)
         words = " or ".join(dict.fromkeys(each.result.claimed.word for each in counted if each.result.claimed))
         if list(measured) == list(claimed):
             if verdict.kind == "reproduced":
@@ -153,7 +157,8 @@ class Claim(TestedClaim):
     def _parts(self) -> dict[str, str]:
         """Return the parts of the section, by their names in `html.section`."""
         facts = "".join(f"<dt>{name}</dt><dd>{text}</dd>" for name, text in self._facts())
-        heading = html.heading(self.name, html.prose(self.judged.declared.claim), self.short)
+        names = f'<span class="names">{escape(self.short)} · <code>{escape(self.id)}</code></span> '
+        heading = html.heading(self.name, names + html.prose(self.judged.declared.claim), self.short)
         verdict = f"<p>{html.badge(self.verdict.kind)} {self.reason}</p>"
         why = f"<p>{self.why}</p>" if self.why != self.reason else ""
         packets = "\n".join(filter(None, (self.kernels.text if self.kernels else "", self._evidence())))
@@ -199,7 +204,7 @@ class Claim(TestedClaim):
         arms: dict[tuple[str, str, str], list[str]] = {}
         for each in self.tested:
             if each.result.claimed:
-                source = (_plainly(each.result), each.result.claimed.word, each.result.claimed.source)
+                source = (wording.claimed_briefly(each.result), each.result.claimed.word, each.result.claimed.source)
                 arms.setdefault(source, []).append(each.label)
         for (figure, word, said), names in arms.items():
             whose = f" ({', '.join(map(html.prose, names))})" if len(arms) > 1 else ""
@@ -288,12 +293,15 @@ class Claim(TestedClaim):
                     html.measured(result),
                     html.model_errors(result),
                     _judged(result),
-                    "<br>".join([self.trial_link(each.record), *evidence.capture(self, each)])
-                    if each.record
-                    else wording.DASH,
+                    self._linked(each) or wording.DASH,
                 ]
             )
         return html.table(head, rows, "results")
+
+    def _linked(self, each: TestedCase) -> str:
+        """Return the links of a row: its trial, its capture, and the other trial of a ratio."""
+        own = [self.trial_link(each.record)] if each.record else []
+        return "<br>".join([*own, *evidence.capture(self, each), *evidence.base(self, each)])
 
     def _evidence(self) -> str:
         """Return links to the captures and trials of the deciding cases, so that no reader has to unfold the table.
@@ -325,28 +333,32 @@ class Claim(TestedClaim):
         )
 
     def because(self) -> Html:
-        """Return the explanation: each witness's settings and figure, the figure's meaning, and the grade."""
-        said: dict[str, str] = {}
+        """Return the explanations: the grade and the meaning of each, and the settings and the figure of each witness.
+
+        Witnesses of the same explanation share a paragraph.
+        """
         arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
+        seen: set[str] = set()
+        said: dict[tuple[str, str], list[str]] = {}
         for each in self.tested:
             cause, result = each.case.explains, each.result
-            if cause is None or each.case.arm in said:
+            if cause is None or each.case.arm in seen:
                 continue
+            seen.add(each.case.arm)
             figures = ""
             if not each.case.point and result.measured:
                 beside = f" for {html.claimed(result)}" if result.claimed else ""
-                figures = f", {wording.figure(result.measured)} measured{beside}"
+                figures = f", {wording.answer(result, result.measured)} measured{beside}"
             setting = describe(arms[each.case.arm])
             setting = f" ({setting})" if setting else ""
-            fails = " Its figure does not bear this out." if result.bears_out is False and not each.case.point else ""
-            text = html.prose(cause.says)
+            fails = ", which does not bear this out" if result.bears_out is False and not each.case.point else ""
             grade = html.graded(cause.grade, cause.terms) if self.records else html.badge("skipped")
-            said[each.case.arm] = (
-                f"<p>{grade} <strong>{escape(each.case.title)}</strong>{setting}{figures}: {text}.{fails}</p>"
-            )
+            witness = f"<strong>{escape(each.case.title)}</strong>{setting}{figures}{fails}"
+            said.setdefault((grade, html.prose(cause.says)), []).append(witness)
+        told = [f"<p>{grade} {'; '.join(names)}: {meaning}.</p>" for (grade, meaning), names in said.items()]
         if unexplained := self.judged.declared.experiment.unexplained:
-            said[""] = f"<p>{html.graded('open')} {html.prose(unexplained)}</p>"
-        return Html(*said.values()) if said else Html(f"<p>{self.reason}.</p>")
+            told.append(f"<p>{html.graded('open')} {html.prose(unexplained)}</p>")
+        return Html(*told) if told else Html(f"<p>{self.reason}.</p>")
 
 
 def _judged(result: Result) -> str:
@@ -354,11 +366,6 @@ def _judged(result: Result) -> str:
     if result.explains:
         return html.witness(result)
     return html.badge(result.verdict.kind) if result.verdict else wording.DASH
-
-
-def _plainly(result: Result) -> str:
-    """Return the claim's figure as text, with the sign of a bound."""
-    return result.bound + wording.quoted(result.claimed.value) if result.claimed else wording.DASH
 
 
 def _listed(texts: Iterable[str]) -> str:
@@ -371,7 +378,7 @@ def _against(tested: TestedCase) -> str:
     """Return one arm's measured figure, the claimed figure and the tolerance."""
     result = tested.result
     word = result.claimed.word if result.claimed else ""
-    figures = f"{wording.figure(result.measured)} measured, {_plainly(result)} {word}"
+    figures = f"{wording.answer(result, result.measured)} measured, {wording.claimed_briefly(result)} {word}"
     agrees = _agrees(tested.case.tolerance, result.verdict.kind if result.verdict else "skipped")
     return f"{html.prose(f'{tested.label}: {figures}')} ({agrees})"
 

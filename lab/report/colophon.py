@@ -37,16 +37,20 @@ def colophon(records: Iterable[Record]) -> str:
     )
 
 
-def imprint(records: Iterable[Record], cite: str) -> str:
-    """Return one line with the kernels, the days and the version, and a link to `cite`; "" without records."""
+def imprint(records: Iterable[Record], cite: str, packets: str) -> str:
+    """Return one line with the kernels, the days and the version, and links to `cite` and to the list with `packets`.
+
+    "" without records.
+    """
     shown = list(records)
     if not shown:
         return ""
     facts = dict(_facts(shown))
     kernels = wording.listed(sorted(f"Linux {record.trial.kernel['version']}" for record in shown))
     said = escape(f"{kernels} · run {facts['Run']} · {facts['Lab']}")
-    link = f' · <a href="{escape(cite)}">Cite</a>' if cite else ""
-    return f'<p class="source">{said}{link}</p>'
+    targets = {"Packets": packets, "Cite": cite}
+    links = "".join(f' · <a href="{escape(to)}">{name}</a>' for name, to in targets.items() if to)
+    return f'<p class="source">{said}{links}</p>'
 
 
 def _year(days: str) -> str:

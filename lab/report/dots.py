@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html import escape
 from math import inf, log
 
-from lab.report import html, wording
+from lab.report import evidence, html, wording
 from lab.report.claim import Claim, quantity
 from lab.report.html import Html
 from lab.report.tested import TestedCase
@@ -23,7 +23,8 @@ _WITHOUT_FIGURE: tuple[Kind, ...] = (
     "invalid",
     "skipped",
 )  # verdicts without a figure
-_HEADS = "".join(f"<span>{head}</span>" for head in ("Claim", "Claimed", "Measured ÷ claimed", "Measured"))
+_HEADS = "".join(f"<span>{head}</span>" for head in ("Claim", "Claimed", "Measured ÷ claimed", "Measured", "Packets"))
+PACKETS = "packets"  # the anchor of the plot, whose last column links to the packets
 _MOST_SEEDS = 60  # points of a row that can be told apart
 _MIDDLE, _HALF = 50.0, 44.0  # per cent of the row: the place of "as claimed", and the reach of the axis from there
 
@@ -63,8 +64,10 @@ def dots(claims: Iterable[Claim]) -> Html:
         keys.append('<span class="dot witness"></span> with what explains it')
     if any(_ratio(row.decides) == 0 for row in rows):
         keys.append('<span class="dot zero"></span> 0 measured')
-    if any("beyond" in _shape(ratio, limit) for row in rows for bound in (True, False) for ratio in row.ratios(bound)):
-        keys.append('<span class="dot beyond"></span> beyond the scale')
+    if any("beyond" in _shape(ratio, limit) for row in rows if (ratio := _ratio(row.decides)) is not None):
+        keys.append('<span class="dot beyond"></span> measured, beyond the scale')
+    if any("beyond" in shape for row in rows for shape, _ in _marks(row.witnesses, limit)):
+        keys.append('<span class="dot beyond witness"></span> with what explains it, beyond the scale')
     if any(_seeds(row.decides, limit) for row in rows):
         keys.append('<span class="seed"></span> a trial (n: how many)')
     if any(_interval(row.decides, limit) for row in rows):
@@ -74,7 +77,7 @@ def dots(claims: Iterable[Claim]) -> Html:
     if any(_band(row.decides, limit) for row in rows):
         keys.append('<span class="band"></span> agrees with the claim')
     return Html(
-        f'<div class="axis heads" aria-hidden="true">{_HEADS}</div>',
+        f'<div class="axis heads" id="{PACKETS}" aria-hidden="true">{_HEADS}</div>',
         '<ol class="dots" aria-label="Measured over claimed, claim by claim">',
         *(
             _drawn(drawn[claim.name], limit) if claim.name in drawn else _told(claim)
@@ -92,9 +95,19 @@ def places(claims: Iterable[Claim]) -> dict[str, float]:
 
     0.5 is the claimed figure. A claim without a ratio has no place.
     """
-    found = {row.claim.name: ratio for row in _rows(claims) if (ratio := _ratio(row.decides)) is not None}
+    found = _decided(claims)
     limit = _limit(found.values())
     return {name: _place(ratio, limit) / 100 for name, ratio in found.items()}
+
+
+def end_of_axis(claims: Iterable[Claim]) -> float:
+    """Return the ratio of measured to claimed figure at the right end of the axis of `places`."""
+    return _limit(_decided(claims).values())
+
+
+def _decided(claims: Iterable[Claim]) -> dict[str, float]:
+    """Return measured over claimed figure of each claim with both, by name."""
+    return {row.claim.name: ratio for row in _rows(claims) if (ratio := _ratio(row.decides)) is not None}
 
 
 def _rows(claims: Iterable[Claim]) -> Iterator[_Row]:
@@ -154,7 +167,7 @@ def _place(ratio: float, limit: float) -> float:
 
 
 def _drawn(row: _Row, limit: float) -> str:
-    decides, figure = row.decides, wording.figure(row.decides.result.measured)
+    decides, figure = row.decides, wording.answer(row.decides.result, row.decides.result.measured)
     ratio, interval = _ratio(decides), _interval(decides, limit)
     marks = [_seeds(decides, limit)]
     marks += [f'<span class="{shape}" style="left:{at:.4g}%"></span>' for shape, at in _marks(row.witnesses, limit)]
@@ -165,7 +178,7 @@ def _drawn(row: _Row, limit: float) -> str:
         f'<span class="said">{html.sign(row.claim.verdict.kind)} {html.claimed(decides.result)}</span> '
         f'<span class="track" aria-hidden="true">{_band(decides, limit)}{interval}{"".join(marks)}</span> '
         f'<span class="got"><strong>{figure}</strong>{_beside(decides, ratio)}{_about(decides)}</span>'
-        f"{_untold(row)}</li>"
+        f"{_packets(row.claim, decides)}{_untold(row)}</li>"
     )
 
 
@@ -183,6 +196,12 @@ def _untold(row: _Row) -> str:
         for name, verdict in row.claim.judged.result.parts
         if len(row.claim.judged.result.parts) > 1 and verdict.kind in _WITHOUT_FIGURE
     )
+
+
+def _packets(claim: Claim, decides: TestedCase) -> str:
+    """Return the row's link to the trial with the packets, or to the trial if it has no capture."""
+    link = evidence.packets(claim, decides, claim.short)
+    return f' <span class="packets-of">{link}</span>' if link else ""
 
 
 def _label(claim: Claim, of: str = "") -> str:

@@ -49,6 +49,7 @@ SMALL = 11  # points: the smallest text that is readable when a phone shrinks th
 
 _SIZE = (6.1, 3.2)  # inches
 _UNIT = re.compile(r"(?<=\d) (?=[^\W\d]|%)")  # the space between a figure and its unit, at which no line may break
+_HEADING = 54  # the most characters in a line of a panel's name
 _LABEL = 26  # the most characters in a label's line, so that the plot keeps enough room
 _SHARP = 1.5  # the pixels of a PNG per pixel on the screen
 _WIDTH_OF_PNG = slice(16, 20)  # the bytes with the width
@@ -203,6 +204,12 @@ def axes(
     FigureCanvasAgg(figure)
     made = figure.subplots(panels, 1, squeeze=False, sharex=share and panels > 1, **settings)
     return figure, [row[0] for row in made]
+
+
+def heading(panel: Axes, text: str, colour: str = INK) -> None:
+    """Write a panel's name above it, in lines that the figure does not cut."""
+    lines = (fill(_UNIT.sub("\N{NO-BREAK SPACE}", line), _HEADING) for line in text.splitlines())
+    panel.set_title("\n".join(lines), color=colour, loc="left", fontsize=SMALL)
 
 
 def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:

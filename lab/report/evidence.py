@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
+from lab.record.record import TRIAL_FILE
 from lab.report.tested import TestedCase, TestedClaim
+from lab.spec.case import CaseKey
 
 # Shown instead of a link to packets, for claims whose figures do not need any.
 NO_CAPTURE = "No packets were captured: the figures are from what programs and the kernel report. Records:"
@@ -33,10 +35,33 @@ def again(claim: str) -> str:
 
 
 def links(claim: TestedClaim, each: TestedCase) -> Iterator[str]:
-    """Yield the links to the case's capture and trial."""
+    """Yield the links to the case's capture and trial, and to the other trial of a ratio."""
     if each.record is not None:
         yield from capture(claim, each)
         yield claim.trial_link(each.record, "trial")
+    yield from base(claim, each)
+
+
+def base(claim: TestedClaim, each: TestedCase) -> Iterator[str]:
+    """Yield the link to the trial that a ratio's figure is divided by."""
+    of = (other for other in claim.tested if other.case.key == CaseKey(each.case.relative_to, each.case.point))
+    if each.case.relative_to and (record := next((other.record for other in of if other.record), None)):
+        yield claim.trial_link(record, f"÷ {escape(each.case.relative_to)}")
+
+
+def packets(claim: TestedClaim, decides: TestedCase, name: str) -> str:
+    """Return a link to the trial of `decides` with its packets, else to another trial of the claim with packets.
+
+    Without a capture, the link leads to the trial of `decides`. "" without a record. Screen readers announce `name`.
+    """
+    having = [each for each in (decides, *claim.tested) if each.record and each.capture]
+    shown = next(iter(having), decides)
+    if shown.record is None:
+        return ""
+    kind = "packets" if having else "trial"
+    target = claim.folder_of(shown.record) + ("index.html" if claim.in_report else TRIAL_FILE)
+    anchor = f"#{shown.capture}" if having and claim.in_report else ""
+    return f'<a href="{escape(target + anchor)}" aria-label="{kind} of {escape(name)}">{kind}</a>'
 
 
 def capture(claim: TestedClaim, each: TestedCase) -> Iterator[str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from lab.errors import InputError
 from lab.report import wording
 from lab.report.labels import LABELS
-from lab.report.wording import DASH, counted, figure, foreseen, interval, quoted, typeset
+from lab.report.wording import DASH, answer, claimed_briefly, counted, foreseen, interval, typeset
 from lab.spec.prediction import Prediction
 from lab.verdict import Kind, Result
 
@@ -166,14 +166,14 @@ def measured(result: Result) -> str:
     """Return the measured figure and, below it, the interval with its coverage and the number of valid repeats."""
     bounds = interval(result.measured).replace(" %)", "\N{NO-BREAK SPACE}%)")
     below = ", ".join(filter(None, [bounds, counted(result) if result.repeats > 1 else ""]))
-    return f"<strong>{figure(result.measured)}</strong>" + (f"<br><small>{below}</small>" if below else "")
+    return f"<strong>{answer(result, result.measured)}</strong>" + (f"<br><small>{below}</small>" if below else "")
 
 
 def claimed(result: Result) -> str:
     """Return a claim's figure. A figure that the article only implies is marked."""
     if result.claimed is None:
         return DASH
-    said = result.bound + quoted(result.claimed.value)
+    said = claimed_briefly(result)
     title = escape(result.claimed.source)
     kind = "implied" if result.implied else "quoted"
     return f'<span class="{kind}" title="{title}">{said}{" (implied)" if result.implied else ""}</span>'
@@ -210,7 +210,7 @@ def beside_prediction(result: Result) -> str:
     """Return a line with the prediction and its error, to stand below a measured figure; "" without a prediction."""
     if result.prediction is None:
         return ""
-    said = prose(result.why_not_predicted) or f"{foreseen(result)}, {model_error(result)}"
+    said = prose(result.why_not_predicted) or f"{_foreseen(result)}, {model_error(result)}"
     return _beside(f"predicted: {said}")
 
 
@@ -218,15 +218,19 @@ def predicted(result: Result) -> str:
     """Return the predicted figure and, below it, a simulation's law. A reason replaces a missing figure."""
     why, no_law = (prose(each) for each in (result.why_not_predicted, result.why_no_law))
     law = _law(result) or _beside(no_law and f"no law: {no_law}", "why")
-    return foreseen(result) + _beside(why, "why") + _late(result) + law
+    return _foreseen(result) + _beside(why, "why") + _late(result) + law
 
 
 def predicted_briefly(result: Result) -> str:
     """Return the predicted figure and the law's figure, with the reasons for missing figures as tooltips."""
-    said = foreseen(result)
+    said = _foreseen(result)
     if result.why_not_predicted:
         said = f'<span title="{escape(result.why_not_predicted)}">{said}</span>'
     return said + _late(result) + _law(result)
+
+
+def _foreseen(result: Result) -> str:
+    return answer(result, result.predicted) if result.is_event else foreseen(result)
 
 
 def _late(result: Result) -> str:
@@ -234,7 +238,7 @@ def _late(result: Result) -> str:
 
 
 def _law(result: Result) -> str:
-    return _beside(f"law: {figure(result.law)}") if result.law else ""
+    return _beside(f"law: {answer(result, result.law)}") if result.law else ""
 
 
 def basis(prediction: Prediction, skill: float | None = None) -> str:

@@ -12,12 +12,13 @@ from lab.report.article import Article
 from lab.report.claim import Claim
 from lab.report.claims import Claims
 from lab.report.colophon import imprint
-from lab.report.miniature import miniature
+from lab.report.miniature import key, miniature
 from lab.report.tally import tally, tested, worst
+from lab.report.tested import TestedCase
 from lab.spec.prediction import Kind as PredictionKind
 from lab.verdict import Kind
 
-_HEAD = ("Claim", "Article", "Verdict", "Why", "Model error")
+_HEAD = ("Claim", "Article", "Verdict", "Why", "Model error", "Packets")
 
 
 @dataclass(frozen=True, repr=False)
@@ -45,7 +46,7 @@ class Overview:
         others = [html.heading("other-sources", "Other sources"), *_found(self.others, "other source")]
         return "\n".join(
             [
-                imprint((record for article in self for record in article.records), "#cite"),
+                imprint((record for article in self for record in article.records), "#cite", "#claims"),
                 *(_found(self.articles, "article") if self.articles else []),
                 *(others if self.others else []),
                 html.heading("claims", "All claims", "Claims"),
@@ -62,6 +63,7 @@ def _found(articles: Sequence[Article], kind: str) -> list[str]:
     counts = f"{wording.plural(len(claims), 'claim')} of {wording.plural(len(articles), kind)}"
     return [
         f'<p class="sum">{counts}: {_counted(claims)}</p>',
+        key() if any(map(miniature, articles)) else "",
         f'<div class="findings">{"".join(map(_finding, articles))}</div>',
         f"<p>{_predictions(claims)}</p>",
     ]
@@ -123,13 +125,21 @@ def _row(article: Article, claim: Claim) -> list[str]:
     kinds: tuple[Kind, ...] = get_args(Kind)
     error = worst([claim])
     size = abs(error.model_error or 0) if error else -1.0
+    packets = "".join(evidence.packets(claim, each, claim.short) for each in _deciding(claim)) if address else ""
     return [
         f'<a href="{address}">{text}</a>' if address else text,
         _link(article, article.source.name),
         f'<span data-order="{kinds.index(claim.verdict.kind)}">{html.badge(claim.verdict.kind)}</span>',
         _why(claim),
         f'<span data-order="{size:.6g}">{_error([claim])}</span>',
+        packets or wording.DASH,
     ]
+
+
+def _deciding(claim: Claim) -> list[TestedCase]:
+    """Return the first case that counts for the verdict and was run, else the first that was run, or nothing."""
+    run = [each for each in claim.tested if each.record]
+    return ([each for each in run if each.result.counts] or run)[:1]
 
 
 def _why(claim: Claim) -> str:

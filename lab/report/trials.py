@@ -32,9 +32,14 @@ from lab.report.tools import commands_of
 from lab.units import Value
 
 _PACKETS, _HEADERS = 5_000, 128  # the copied part of a capture: packets, and bytes of each
+_CLOCK = (
+    "every guest in virtual time starts at the same date, so that its outputs have the same bytes on any day; dates in "
+    "outputs and in names of files are the guest's, not the day of the run"
+)
 _LEVEL = 6  # of compression: level 9 takes three times as long to save a few per cent
 _COPIED = 200_000  # bytes: the copy of a longer output is packed
 _POINTS = "timeline.csv"  # the points of the chart; no output of a trial has this name
+_DIGITS = 12  # of an address, which identify a trial
 _MOST = 20_000_000  # bytes: a longer output is copied up to here
 
 
@@ -162,7 +167,7 @@ def _wireshark(record: Record, name: str, flow: DrawnFlow | None, place: Path) -
     whole = f"the whole capture has {record.outputs[name].bytes / 1e6:.3g} MB"
     return (
         f'<a href="{escape(copy_of(name))}">Open in Wireshark</a> ({packets}, {_HEADERS} bytes of each at most; '
-        f"{copied / 1000:,.0f} kB; {whole}, and the command below writes it)."
+        f"{copied / 1000:,.0f} kB; {whole}, and <code>lab run</code> below writes it)."
     )
 
 
@@ -176,7 +181,12 @@ def _setup(record: Record) -> Iterator[str]:
     yield (f'<pre tabindex="0" role="region" aria-label="Traffic">{escape(lines)}</pre>' if lines else "") + told
     network = record.network
     yield html.scrolled(diagram(network, network["nodes"][0]["name"]), "Topology")
-    yield f'<p class="about">Run this trial again, with the same bytes: <code>{escape(_again(trial))}</code></p>'
+    if trial.clock == "virtual":
+        one = f"lab verify --only {record.address[:_DIGITS]}"
+        alone = "Run only this trial again, and compare its bytes with its record in results/"
+        yield f'<p class="about">{alone}: {html.code(one)}</p>'
+    whole = "Run the trial's whole claim again, with all outputs of all its trials"
+    yield f'<p class="about">{whole}: {html.code(_again(trial))}</p>'
 
 
 def _again(trial: Trial) -> str:
@@ -227,9 +237,11 @@ def _inputs(record: Record) -> Iterator[str]:
 def _environment(record: Record) -> Iterator[str]:
     yield html.heading("environment", "Environment, read back from the guest")
     found = record.environment
+    is_virtual = record.trial.clock == "virtual"
     rows = [["Kernel", escape(str(found.get("kernel", wording.DASH)))]]
+    rows += [["Clock of the guest", _CLOCK]] if is_virtual else []
     rows += [["Busy waits", _spun(spin)] for spin in found.get("spins", ())]
-    rows += [["Run", escape(record.started[:10] or wording.DASH) + _performed_for(record)]]
+    rows += [["Run on", escape(record.started[:10] or wording.DASH) + _performed_for(record)]]
     yield html.table(["Part", "Value"], rows, "bed")
     settings = found.get("sysctls", {})
     names = sorted({name for host in settings.values() for name in host})

@@ -56,6 +56,13 @@ def _four_digits(number: float) -> str:
     return f"{float(f'{number:.4g}'):,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
+def answer(result: Result, value: Value | None) -> str:
+    """Return a figure of the result. Of an event in one trial, which happened or not, the text is 'yes' or 'no'."""
+    if value is not None and result.is_event and len(result.sample.figures) < 2 and value.number in (0, 1):
+        return "yes" if value.number else "no"
+    return figure(value)
+
+
 def interval(value: Value | None) -> str:
     """Return a figure's bounds with their true coverage, like '1.02 to 1.04 (75 %)', with a unit if the units differ.
 
@@ -80,6 +87,14 @@ def counted(result: Result) -> str:
 def quoted(value: Value | None) -> str:
     """Return an article's figure with the article's own digits, or a dash for None."""
     return figure(value) if value is None or value.unit == "1" else typeset(str(value))
+
+
+def claimed_briefly(result: Result) -> str:
+    """Return the claim's figure with the sign of a bound, or a dash without a figure."""
+    if result.claimed is None:
+        return DASH
+    said = answer(result, result.claimed.value)
+    return said if said in ("yes", "no") else result.bound + quoted(result.claimed.value)
 
 
 def percent(ratio: float | None) -> str:

@@ -11,6 +11,7 @@ from lab.errors import LabError
 from lab.guest.clock import Clock
 from lab.record.record import Record
 from lab.spec.case import Case, CaseKey, Cause, Claimed, FigureKey, Untestable
+from lab.spec.metric import described
 from lab.spec.prediction import Prediction
 from lab.units import UnitError, Value
 from lab.verdict.forecast import Forecast, PredictCase, forecast, forecast_by_law
@@ -61,6 +62,7 @@ class Result:
     sample: Sample = _NO_FIGURES  # their figures, if they are enough
     unsteady: str = ""  # how the halves of a long run differ
     figure: str = ""  # its name in a study with several figures
+    is_event: bool = False  # whether the figure of one trial is 1 for an event that happened, and 0 otherwise
 
     @property
     def key(self) -> CaseKey:
@@ -380,6 +382,7 @@ def _result(case: Case, figures: Mapping[FigureKey, _Figures], clock: Clock) -> 
         repeats=found.repeats,
         sample=found.sample,
         unsteady=found.unsteady,
+        is_event=not case.relative_to and described(case.metric).statistic == "event",
     )
 
 

@@ -98,20 +98,29 @@ def test_a_witness_of_the_same_figure_stands_in_its_claims_row(
 
 def test_a_row_says_what_a_bare_number_is_of(told: Article) -> None:
     sweep, header, rate = re.findall(r"<li>.*?</li>", dots(told).text)
-    assert re.search(r'<strong>1</strong> <span class="about"><span title="[^"]+">any drops</span></span>', sweep)
-    assert "about" not in header + rate, "a unit says it"
+    assert re.search(r'<strong>yes</strong> <span class="about"><span title="[^"]+">any drops</span></span>', sweep)
+    assert '<span class="about">' not in header + rate, "a unit says it"
+
+
+def test_a_row_leads_to_the_packets_behind_it(told: Article) -> None:
+    sweep, header, rate = re.findall(r"<li>.*?</li>", dots(replace(claim, in_report=True) for claim in told).text)
+    assert re.search(
+        r'<a href="trials/[0-9a-f]{64}/index.html#capture.sender.eth0.pcap" aria-label="packets of', header
+    )
+    assert re.search(r'<a href="trials/[0-9a-f]{64}/index.html" aria-label="trial of', rate), "it has no capture"
+    assert "packets-of" in sweep
 
 
 def test_columns_have_heads_and_every_sign_is_in_the_key(told: Article) -> None:
     drawn = dots(told).text
     heads = drawn[: drawn.index("<ol")]
-    for head in ("Claim", "Claimed", "Measured ÷ claimed", "Measured"):
-        assert f"<span>{head}" in heads
+    for head in ("Claim", "Claimed", "Measured ÷ claimed", "Measured", "Packets"):
+        assert f"<span>{head}</span>" in heads
     rows, key = drawn.split("</ol>")
     signs = {*re.findall(r'<span class="((?:dot|band|interval|seed)[\w ]*)" style', rows)}
     assert signs, "there are some"
     for sign in signs:
-        shown = "dot witness" if "witness" in sign else sign.replace(" low", "")
+        shown = sign.replace(" low", "")
         assert f'class="{shown}"' in key, sign
 
 
@@ -126,7 +135,7 @@ def test_seeds_are_points_and_n_is_beside_the_figure(told: Article) -> None:
 
 
 def test_a_verdict_says_what_its_bare_numbers_are_of(told: Article) -> None:
-    assert re.fullmatch(r'<span title="[^"]+">any drops</span>: 1 and 0 measured, as reported', told["sweep"].reason)
+    assert re.fullmatch(r'<span title="[^"]+">any drops</span>: yes and no measured, as reported', told["sweep"].reason)
     assert told["header"].reason.startswith("32\N{NO-BREAK SPACE}B measured"), "a unit says it"
 
 
@@ -147,8 +156,10 @@ def test_an_arrow_of_what_explains_lies_beside_that_of_what_was_measured(
     source.write_text(text.replace("Exactly(", "AtLeast(").replace("import Arm,", "import Arm, AtLeast,"))
     keep("header")
     drawn = dots([*toy().filter(where=lambda claim: claim.name in ("header", "sweep"))]).text
-    assert 'class="dot beyond witness"' in drawn
-    assert 'class="dot beyond"' in drawn
+    rows, key = drawn.split("</ol>")
+    for sign in ("dot beyond witness", "dot beyond"):
+        assert f'class="{sign}"' in rows
+        assert f'class="{sign}"' in key, "no sign is without its meaning"
 
 
 def test_what_an_interval_leaves_open_is_seen(told: Article) -> None:
@@ -175,13 +186,13 @@ def test_nothing_measured_is_a_ring_at_the_end_of_the_axis(here: Path, keep: Cal
     drawn = swept(here, keep, toy, few=1, many=1)
     assert 'class="dot zero" style="left:1.6%' in drawn
     assert "0 measured</span>" in drawn, "the key"
-    assert "<strong>0</strong> <span" in drawn, "no ratio beside it"
+    assert "<strong>no</strong> <span" in drawn, "no ratio beside it"
 
 
 def test_something_of_nothing_claimed_is_beyond_the_axis(here: Path, keep: Callable[..., object], toy: Toy) -> None:
     drawn = swept(here, keep, toy, few=0, many=0)
     assert 'class="dot beyond" style="left:98.4%' in drawn
-    assert "<strong>1</strong> <span" in drawn
+    assert "<strong>yes</strong> <span" in drawn
     assert "zero" not in drawn
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -119,6 +120,25 @@ def test_a_claim_that_was_not_run_says_so_once(shown: Article) -> None:
     cells = [code("unrun", claim), code("unrun.plot()", claim.plot())]
     text = page.render(nbformat.v4.new_notebook(cells=cells), "toy")
     assert text.count("not run (run") == 1
+
+
+@pytest.mark.usefixtures("shown")
+def test_words_about_figures_that_a_partial_run_does_not_have_come_with_a_remark(keep: Keep, toy: Toy) -> None:
+    missing = '<p class="missing">No figure of ratios: none of its repeats counts</p>'
+    words = nbformat.v4.new_markdown_cell("The cost per GB doubles.")
+    remark = "The text below is about a complete run"
+    cells = [code("unrun", toy()["unrun"]), code("plot", missing), words]
+    cells[0].outputs[0].metadata[html.SECTION]["evidence"] = "<p>Packets: some</p>"
+    text = page.render(nbformat.v4.new_notebook(cells=cells), "toy")
+    assert text.index(remark) < text.index("The cost per GB doubles")
+    assert "none of its repeats counts" not in text, "the verdict says it"
+    assert '<div class="pair alone">' in text, "no empty column stands beside the words"
+    assert re.search("<details open[^>]*><summary>Claimed, predicted, measured", text), (
+        "where no figure shows what was run"
+    )
+    keep("header")
+    cells = [code("header", toy()["header"]), words]
+    assert remark not in page.render(nbformat.v4.new_notebook(cells=cells), "toy")
 
 
 @pytest.mark.usefixtures("shown")

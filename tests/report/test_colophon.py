@@ -21,14 +21,15 @@ def test_it_names_version_kernel_and_days(keep: Keep) -> None:
 
 def test_without_records_there_is_nothing_to_cite() -> None:
     assert colophon([]) == ""
-    assert imprint([], "#cite") == ""
+    assert imprint([], "#cite", "#claims") == ""
 
 
 def test_a_page_starts_with_kernel_day_version_and_a_way_to_cite(keep: Keep) -> None:
-    line = imprint(keep("header"), "index.html#cite")
+    line = imprint(keep("header"), "index.html#cite", "#packets")
     assert f"Linux {KERNEL['version']} · run date unknown · replab {version('replab')}" in line
     assert '<a href="index.html#cite">Cite</a>' in line
-    assert "Cite" not in imprint(keep("header"), "")
+    assert '<a href="#packets">Packets</a>' in line
+    assert "<a" not in imprint(keep("header"), "", "")
 
 
 def test_the_year_is_that_of_the_last_run(keep: Keep) -> None:
@@ -45,4 +46,4 @@ class Dated(Record):
 
 def test_a_forged_kernel_becomes_no_tag(keep: Keep) -> None:
     records = keep("header", kernel={**KERNEL, "version": "<b>}7"})
-    assert "<b>" not in colophon(records) + imprint(records, "")
+    assert "<b>" not in colophon(records) + imprint(records, "", "")

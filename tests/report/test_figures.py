@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from matplotlib.text import Annotation
+from matplotlib.text import Annotation, Text
 
 import lab
 from lab.errors import InputError
@@ -13,7 +13,7 @@ from lab.metric.packets import Packets
 from lab.report import figures
 from lab.report.article import Article
 from lab.report.claim import Claim
-from lab.report.drawing import Label, LivePicture, Picture, axes, labels
+from lab.report.drawing import Label, LivePicture, Picture, axes, heading, labels
 from lab.report.figures.scale import NotBetween, between
 from lab.report.html import Html
 from lab.report.traffic import traffic_of
@@ -131,6 +131,8 @@ def test_between_two_scenarios_every_number_lies_between() -> None:
 
 def test_counters(toy: Toy) -> None:
     text = figures.counters(toy()["header"]).text
+    rows = re.findall(r'data-label="Arm">(.*?)</th><td role="cell" data-label="Source">', text)
+    assert {"on", "longer"} <= {*rows}, "each row names its arm"
     assert "1,234 packets" in text
     assert "0 dropped" in text
     assert "2 retransmissions" in text
@@ -271,6 +273,18 @@ def test_long_labels_leave_room_for_the_lines_and_for_each_other() -> None:
     first, second = (child for child in panel.get_children() if isinstance(child, Annotation))
     assert first.get_text() == "one segment per skb,\n3.7\N{NO-BREAK SPACE}Gbit/s writer 92.73"
     assert second.xyann[1] - first.xyann[1] == pytest.approx(1.5 * 0.075), "half of two lines, and half of one"
+
+
+@pytest.mark.parametrize("label", ["defaults", "HZ=1000 at 100 µs: 1 ACK for 31.49 measured, from 100 to 1200 ms"])
+def test_no_panels_name_is_cut_at_the_figures_edge(label: str) -> None:
+    figure, (panel,) = axes()
+    heading(panel, label)
+    labels(panel, [Label(0.5, "data segments here", "#000000")])
+    figure.canvas.draw()
+    name = panel.get_title(loc="left")
+    assert " ".join(name.replace("\N{NO-BREAK SPACE}", " ").split()) == label
+    (text,) = (each for each in panel.get_children() if isinstance(each, Text) and each.get_text() == name)
+    assert text.get_window_extent().x1 <= figure.bbox.x1
 
 
 def test_a_caption_speaks_of_no_line_that_is_not_drawn(toy: Toy) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from xml.etree import ElementTree as ET
 
 import pytest
 
+from lab.report import notebooks
 from lab.report.article import Article
 from lab.report.miniature import miniature
 from lab.report.overview import Overview
@@ -36,6 +38,16 @@ def test_no_mark_covers_another_and_all_are_in_the_picture(toy: Callable[[], Art
     assert all(6 <= x <= width - 6 and 6 <= y <= height - 6 for x, y in places)
 
 
+def test_the_picture_has_a_scale_and_the_index_says_what_its_marks_mean(toy: Callable[[], Article]) -> None:
+    texts = [each.text for each in svg(toy()) if each.tag == "text"]
+    assert texts == ["÷ 2", "as claimed", "× 2"], "32 B are 1.6 times the 20 B that are claimed"
+    shown = Overview((toy(),))._repr_html_()
+    key = shown[shown.index('<p class="key">') : shown.index('<div class="findings">')]
+    for kind, meaning in (("reproduced", "reproduced"), ("partly", "partly, or"), ("not-reproduced", "not reproduced")):
+        assert re.search(rf'<circle class="{kind}"[^>]*></circle></svg> {meaning}', key)
+    assert re.search(r"<rect [^>]*></rect></svg> without a figure", key)
+
+
 @pytest.mark.usefixtures("here")
 def test_an_article_that_was_not_run_has_no_picture() -> None:
     import lab
@@ -54,3 +66,17 @@ def test_all_claims_are_in_one_table_to_filter_and_to_sort(toy: Callable[[], Art
     assert all("lab run toy/header" not in row for _, row in rows)
     assert "lab run toy/header" in shown[shown.index("<details>") :]
     assert ">not run</td>" in rows[-1][1]
+
+
+def test_each_claim_on_the_index_leads_to_its_packets(
+    toy: Callable[[], Article], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebooks, "articles_there", lambda: ("toy",))
+    shown = Overview((Article(tuple(replace(claim, in_report=True) for claim in toy())),))._repr_html_()
+    assert '<a href="#claims">Packets</a>' in shown, "on the first screen"
+    cells = re.findall(r'data-label="Packets">(.*?)</td>', shown)
+    link = r'<a href="trials/[0-9a-f]{64}/index.html%s" aria-label="%s of %s">%s</a>'
+    header, rate, _, unrun = cells
+    assert re.fullmatch(link % ("#capture.sender.eth0.pcap", "packets", "header", "packets"), header)
+    assert re.fullmatch(link % ("", "trial", "rate", "trial"), rate), "without a capture"
+    assert unrun == "—"

@@ -50,6 +50,22 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
         yield screen
 
 
+def test_a_folded_figure_is_open_where_it_fills_empty_room(tmp_path: Path) -> None:
+    boxes = "".join(
+        f"<details><summary>{high}</summary><div style='height:{high}px'></div></details>" for high in (200, 900)
+    )
+    words = "<div class='more'><div style='height:400px'></div></div>"
+    body = f"<div class='pair'><div class='shown'>{boxes}</div>{words}</div>"
+    (tmp_path / "page.css").write_text(page.style())
+    (tmp_path / "page.js").write_text(page.script())
+    (tmp_path / "index.html").write_text(page.document("t", "", body, "page.css", "page.js"))
+    with browser() as screen:
+        for width, is_open in ((1280, [True, False]), (390, [False, False])):
+            screen.resize(width)
+            screen.show(tmp_path / "index.html")
+            assert screen.evaluate("[...document.querySelectorAll('details')].map((each) => each.open)") == is_open
+
+
 def text(screen: Browser, query: str) -> str:
     return str(screen.evaluate(f"[...document.querySelectorAll('{query}')].map((each) => each.textContent).join('|')"))
 

@@ -11,6 +11,7 @@ import pytest
 
 import lab
 from lab.record.record import Record
+from lab.report import html
 from lab.report.claim import Claim
 from lab.report.dots import dots
 
@@ -34,6 +35,7 @@ MORE = {
     "not reproduced": 'unexplained="nobody knows",',
     "not testable as stated": 'untestable=(Untestable("should be short", because="it is advice"),),',
 }
+RATIO = 'Arm("off"), Arm("over", Reported(1, "the same"), relative_to="off", sysctls={"net.ipv4.tcp_sack": 1}),'
 HISTORY = """sentence:
 - {date: 2029-12-31, change: It was 21., why: Before a run., moves: [{what: "on", was: "21 B", now: "20 B"}]}
 - {date: 2030-01-01, change: It is 20., why: After a run.}
@@ -116,6 +118,22 @@ def test_an_arm_that_explains_is_never_shown_as_reproduced(shown: Callable[[str]
     assert "reproduced" not in row
 
 
+def test_a_verdict_stands_once_before_its_reason(shown: Callable[[str], Claim]) -> None:
+    for verdict in ("partly", "not testable as stated"):
+        claim = shown(verdict)
+        assert claim._parts()["verdict"].count('class="verdict') == 1
+        signs = claim.reason.count('class="sign')
+        assert signs == (len(claim.judged.result.parts) if len(claim.judged.result.parts) > 1 else 0)
+
+
+def test_a_sections_heading_has_all_names_of_its_claim(shown: Callable[[str], Claim]) -> None:
+    claim = shown("reproduced")
+    heading = re.search("<h2.*?</h2>", claim._repr_html_())
+    assert heading
+    for name in (claim.short, claim.id, html.prose(claim.judged.declared.claim)):
+        assert name in heading[0]
+
+
 def test_the_reason_has_its_grade(shown: Callable[[str], Claim]) -> None:
     assert shown("partly").why.endswith("an <code>era</code> ago it had")
     assert "demonstrated" in shown("partly").why
@@ -124,6 +142,34 @@ def test_the_reason_has_its_grade(shown: Callable[[str], Claim]) -> None:
     assert "nobody knows" in why, "a witness whose figure does not come back is no reason"
     assert "1 parameter fitted: a size" in shown("not reproduced").because().text
     assert "does not bear this out" in shown("not reproduced").because().text
+
+
+def test_witnesses_of_one_explanation_share_its_paragraph(
+    here: Path, shown: Callable[[str], Claim], keep: Keep
+) -> None:
+    shown("partly")
+    source = here / "experiments" / "toy" / "sentence.py"
+    era = (
+        """Arm("era", Reported("32 B", "so"), Demonstrated("an `era` ago it had"), sysctls={"net.ipv4.tcp_sack": 1}),"""
+    )
+    source.write_text(source.read_text().replace(era, era + era.replace("era", "age", 1).replace("sack", "dsack")))
+    keep("sentence")
+    told = lab.load("toy", results="results")["sentence"].because().text
+    assert told.count("<p>") == told.count("ago it had") == 1
+    assert told.index("<strong>era</strong>") < told.index("<strong>age</strong>") < told.index("ago it had")
+
+
+def test_a_ratio_leads_to_both_of_its_trials(here: Path, shown: Callable[[str], Claim], keep: Keep) -> None:
+    shown("reproduced")
+    source = here / "experiments" / "toy" / "sentence.py"
+    text = source.read_text().replace('Arm("on", Reported("32 B", "32-bytes length")),', RATIO)
+    source.write_text(text.replace("prediction=model.tcp_header_length,", "").replace("model", "model, AtMost"))
+    keep("sentence")
+    section = lab.load("toy", results="results")["sentence"]._repr_html_()
+    (base,) = {*re.findall(r'href="([^"]+)" title="[0-9a-f]{64}">÷ off</a>', section)}
+    own = re.findall(r'over: .*?href="([^"]+)" title="[0-9a-f]{64}">trial</a>', section)
+    assert own
+    assert base not in own
 
 
 def test_an_articles_page_has_its_test_bed(shown: Callable[[str], Claim]) -> None:

@@ -50,6 +50,13 @@ def test_a_trials_folder_can_be_published(written: Path) -> None:
         assert (written / name).is_file()
 
 
+def test_a_trial_runs_again_alone_and_its_clock_is_explained(written: Path) -> None:
+    page = (written / "index.html").read_text()
+    alone = f"<code>lab verify --only {written.name[:12]}</code>"
+    assert page.index(alone) < page.index("<code>lab run toy/header"), "the whole claim takes longer"
+    assert "every guest in virtual time starts at the same date" in page
+
+
 def test_traffic_is_told_without_what_is_in_its_files() -> None:
     program = {"kind": "program", "argv": ["sh", "a.sh"], "contents": {"a.sh": "eNp1"}, "ready": {"kind": "listens"}}
     flows = {"flows": [{"name": "one", "workload": program}, {"name": "two", "workload": None}], "kind": "flows"}

@@ -101,7 +101,7 @@ def _picture(card: Card) -> str:
     keys += [f'<span class="ref ref-{number % 3}"></span> {escape(name)}' for number, name in enumerate(names)]
     keys += ['<span class="dot low"></span> far below what it is compared with'] if notable else []
     shown = "".join(f"<span>{key}</span>" for key in keys)
-    return f'<div class="points">{"".join(parts)}<p class="key">{shown}</p></div>'
+    return f'<div class="points"><p class="key">{shown}</p>{"".join(parts)}</div>'
 
 
 def _row(each: CaseScore, names: list[str], is_notable: bool) -> str:

@@ -13,7 +13,7 @@ from lab.metric.acks import ack_delays, full_segment, hole, segments_per_ack
 from lab.metric.arrays import Floats
 from lab.metric.flow import bulk
 from lab.report import wording
-from lab.report.drawing import ARMS, IDLE, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
+from lab.report.drawing import ARMS, IDLE, PREDICTED, REPORTED, Label, axes, draw, heading, labels, picture
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 from lab.spec.metric import described
@@ -54,7 +54,7 @@ def ack_rates(
         panel.yaxis.set_minor_locator(NullLocator())
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         measured = _ratio_measured(each)
-        panel.set_title(f"{each.label}{measured and f': {measured}'}", loc="left", fontsize=SMALL)
+        heading(panel, f"{each.label}{measured and f': {measured}'}")
         shown_of_it = f"{ratio:.4g} segments per ACK from {1e3 * start:g} to {1e3 * end:g} ms"
         said.append(f"{each.label}: {', '.join(filter(None, [shown_of_it, measured]))}")
         _beside(panel, ends)
@@ -90,7 +90,7 @@ def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
                 ends.append(Label(1e3 * value.number, said_of_it, colour))
         top = max([delays.max(initial=0), *(label.y for label in ends)])
         panel.set(ylim=(-0.06 * max(top, 10), 1.15 * max(top, 10)), ylabel="ACK delay, ms")
-        panel.set_title(each.label, loc="left", fontsize=SMALL)
+        heading(panel, each.label)
         labels(panel, ends, room=0.2)
         said.append(f"{each.label}: {delays.min(initial=0):.3g} to {delays.max(initial=0):.4g} ms")
     panels[-1].set_xlabel("data segment")
@@ -116,7 +116,7 @@ def acks_behind_hole(claim: TestedClaim, *arms: str) -> Html:
         known = np.searchsorted(arrived, sent, side="right")
         panel.vlines((sent - since) / 1e6, 0, known, color=ARMS[1], linewidth=1.1)
         panel.plot((sent - since) / 1e6, known, "^", color=ARMS[1], markersize=6, clip_on=False)
-        panel.set_title(f"{each.label}: {len(behind)} segments, {len(acks)} ACKs", loc="left", fontsize=SMALL)
+        heading(panel, f"{each.label}: {len(behind)} segments, {len(acks)} ACKs")
         panel.set(ylabel="segments behind\nthe hole", ylim=(0, 1.1 * len(behind)))
         said.append(f"{each.label}: {len(acks)} ACKs for {len(behind)} segments")
     panels[-1].set_xlabel("time since the first segment behind the hole, ms")

@@ -199,20 +199,20 @@ def counters(claim: TestedClaim) -> Html:
     """Return a table of the counts from the queue, the capture and Wireshark's Expert Info, one row per source."""
     rows = []
     for each in claim.run:
-        record = each.record
+        record, arm = each.record, html.prose(each.label)
         for name in record.outputs if record else ():
             if record and name == outputs.QDISCS_AFTER:
-                rows += [[*row, claim.trial_link(record)] for row in _queues(record)]
+                rows += [[arm, *row, claim.trial_link(record)] for row in _queues(record)]
             if record and outputs.captures([name]):
                 lost = f"{each.traffic.retransmitted:,} retransmitted"
-                rows.append([name, f"{each.traffic.segments:,} data segments", lost, claim.trial_link(record)])
+                rows.append([arm, name, f"{each.traffic.segments:,} data segments", lost, claim.trial_link(record)])
             if record and outputs.is_expert(name):
                 said = _without_numbers(expert_summaries(record.text(name)))
                 text = "; ".join(f"{html.prose(summary)}: {frames:,}" for summary, frames in said.items())
                 again, kinds = expert_repeats(record.text(name))
                 of = "".join(f", {frames:,} of them {kind}" for kind, frames in kinds.items())
-                rows.append(["Expert Info", text, f"{again:,} retransmissions{of}", claim.trial_link(record)])
-    return Html(html.table(["Source", "Counted", "Signs of loss", "Trial"], rows))
+                rows.append([arm, "Expert Info", text, f"{again:,} retransmissions{of}", claim.trial_link(record)])
+    return Html(html.table(["Arm", "Source", "Counted", "Signs of loss", "Trial"], rows))
 
 
 def _without_numbers(said: Mapping[str, int]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from matplotlib.ticker import FuncFormatter
 
 from lab.errors import LabError
 from lab.report.chart import Line, Panel, short
-from lab.report.drawing import SMALL, Label, axes, draw, labels, picture
+from lab.report.drawing import Label, axes, draw, heading, labels, picture
 from lab.report.flow import SINCE, flow_of
 from lab.report.html import Html
 from lab.report.tested import TestedClaim
@@ -40,7 +40,7 @@ def _draw(panel: Panel, target: Axes) -> None:
             target.plot(at, values, ".", color=_colour(line), markersize=3, label=line.name)
         else:
             target.step(at, values, where="post", color=_colour(line), linewidth=1.4, label=line.name)
-    target.set_title(panel.title, loc="left", fontsize=SMALL)
+    heading(target, panel.title)
     target.set_ylim(0, 1.06 * target.dataLim.y1)
     target.yaxis.set_major_formatter(FuncFormatter(lambda value, _: short(value)))
     if len(panel.lines) > 1:

@@ -9,7 +9,7 @@ from matplotlib.ticker import EngFormatter
 
 from lab.model import largest_payload
 from lab.model.line import packet
-from lab.report.drawing import ARMS, MUTED, PAPER, PREDICTED, REPORTED, SMALL, axes, draw, picture
+from lab.report.drawing import ARMS, MUTED, PAPER, PREDICTED, REPORTED, SMALL, axes, draw, heading, picture
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
@@ -34,7 +34,7 @@ def header_lengths(claim: TestedClaim) -> Html:
             panel.annotate(f"{count:,} segments", (length + 1.6, count / 2), color=colour, va="center")
         _mark(panel, each, most)
         panel.set(xlim=(17, 62), ylim=(0, 1.5 * most), ylabel="segments")
-        panel.set_title(_setting(claim, each), loc="left", fontsize=SMALL)
+        heading(panel, _setting(claim, each))
         panel.yaxis.set_major_formatter(EngFormatter(sep=""))
     panels[-1].set_xlabel("TCP header of a data segment, bytes")
     panels[-1].set_xticks(_LENGTHS)
@@ -67,7 +67,7 @@ def frame(claim: TestedClaim, *arms: str) -> Html:
             at += drawn
         share = f"{payload:,} of {whole:,} bytes are payload: {100 * payload / whole:.2f} %"
         panel.set(xlim=(0, at), ylim=(-0.8, 0.8))
-        panel.set_title(f"{', '.join(names)}: {share}", loc="left", fontsize=SMALL)
+        heading(panel, f"{', '.join(names)}: {share}")
         panel.axis("off")
         said.append(f"{', '.join(names)}: {share}; {', '.join(f'{name} {size}' for name, size in parts)}")
     caption = "The bytes of a full segment's frame on the wire, to scale but for the payload, which is shortened."

@@ -16,7 +16,21 @@ from lab.metric.arrays import Bools
 from lab.model import exchange
 from lab.model.small_writes import messages_of
 from lab.record.record import Record
-from lab.report.drawing import ARMS, IDLE, INK, MUTED, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
+from lab.report.drawing import (
+    ARMS,
+    IDLE,
+    INK,
+    MUTED,
+    PREDICTED,
+    REPORTED,
+    SMALL,
+    Label,
+    axes,
+    draw,
+    heading,
+    labels,
+    picture,
+)
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
@@ -88,7 +102,7 @@ def _mark(claim: TestedClaim, panel: Axes, each: TestedCase) -> None:
             at = 1e3 * value.number / messages
             panel.axvline(at, color=colour, linestyle=style, linewidth=1.3, zorder=3)
             if colour == REPORTED:
-                panel.set_title(f"{each.whose}: {at:.4g} ms", color=colour, loc="left", fontsize=SMALL)
+                heading(panel, f"{each.whose}: {at:.4g} ms", colour)
 
 
 @draw("packets per message")

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 
 from lab.guest import outputs
 from lab.model import base_rtt
-from lab.report.drawing import ARMS, IDLE, MUTED, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
+from lab.report.drawing import ARMS, IDLE, MUTED, PREDICTED, REPORTED, Label, axes, draw, heading, labels, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
@@ -137,7 +137,7 @@ def _windows(each: TestedCase, panel: Axes, names: str) -> list[Label]:
         if value and value.unit == "B":
             panel.axhline(value.number, color=colour, linestyle=style, linewidth=1.5)
             ends.append(Label(value.number, f"{name} {value.number:,.0f} B", colour))
-    panel.set_title(f"{names}: {_buffers(each)}", loc="left", fontsize=SMALL)
+    heading(panel, f"{names}: {_buffers(each)}")
     panel.set_ylabel("MB")
     panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / 1e6:.6g}"))
     return ends

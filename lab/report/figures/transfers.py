@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter
 from lab.metric import Segments, connection_of
 from lab.model import base_rtt, largest_payload, largest_payload_back
 from lab.report import wording
-from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, SMALL, Label, axes, draw, labels, picture
+from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, heading, labels, picture
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
@@ -47,7 +47,7 @@ def segment_sizes(claim: TestedClaim, *arms: str) -> Html:
         _direction(panel, behind, largest_payload_back(scenario).number, ARMS[1], top, -1)
         panel.axhline(0, color=MUTED, linewidth=0.8)
         panel.set(xlim=(0, _LONGEST), ylim=(-1.5 * top, 1.5 * top), ylabel="segments")
-        panel.set_title(each.label, loc="left", fontsize=SMALL)
+        heading(panel, each.label)
         panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{abs(value):,.0f}"))
         said.append(f"{each.label}: to the receiver {ahead}, back {behind}")
     panels[-1].set_xlabel("payload of a segment, bytes")

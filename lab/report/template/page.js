@@ -33,6 +33,15 @@ for (const figure of document.querySelectorAll("figure[id]")) {
   place.append(" ", enlarge);
 }
 
+// Folded figures are open where half of them fills room beside the words that would otherwise be empty.
+for (const pair of document.querySelectorAll(".pair")) {
+  for (const fold of pair.querySelectorAll(":scope > .shown > details")) {
+    const height = pair.offsetHeight;
+    fold.open = true;
+    if (pair.offsetHeight - height > fold.offsetHeight / 2) fold.open = false;
+  }
+}
+
 // Tables of results can be sorted by a column, and back.
 const key = (row, column) => {
   const order = row.cells[column].querySelector("[data-order]");

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -90,6 +91,12 @@ def test_plain_data_names_every_case_and_is_the_same_twice() -> None:
     assert plain["score"]["case"]["points"] == pytest.approx(55)
     assert plain["mixtures"][0]["figures"]["share of the rival"]["value"] == 0.25
     assert {each["case"] for each in plain["cases"]} == {each.case.name for each in found.cases}
+
+
+def test_the_legend_comes_before_the_first_row() -> None:
+    shown = page.render(card({}))
+    assert "ref ref-2" in (key := re.search('<p class="key">.*?</p>', shown, re.S)[0])  # type: ignore[index]
+    assert shown.index(key) < shown.index('<ol class="dots">')
 
 
 def test_the_page_is_one_file_that_escapes_names(tmp_path: Path) -> None:
