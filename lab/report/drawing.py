@@ -49,7 +49,7 @@ SMALL = 11  # points: the smallest text that is readable when a phone shrinks th
 
 _SIZE = (6.1, 3.2)  # inches
 _UNIT = re.compile(r"(?<=\d) (?=[^\W\d]|%)")  # the space between a figure and its unit, at which no line may break
-_HEADING = 54  # the most characters in a line of a panel's name
+_HEADING = 60  # the most characters in a line of a panel's name
 _LABEL = 26  # the most characters in a label's line, so that the plot keeps enough room
 _SHARP = 1.5  # the pixels of a PNG per pixel on the screen
 _WIDTH_OF_PNG = slice(16, 20)  # the bytes with the width

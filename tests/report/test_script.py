@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import io
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +66,18 @@ def test_a_folded_figure_is_open_where_it_fills_empty_room(tmp_path: Path) -> No
             screen.resize(width)
             screen.show(tmp_path / "index.html")
             assert screen.evaluate("[...document.querySelectorAll('details')].map((each) => each.open)") == is_open
+
+
+def test_a_tall_figure_leaves_no_half_page_empty_in_print(tmp_path: Path) -> None:
+    svg = '<svg viewBox="0 0 400 500"><rect width="400" height="500"/></svg>'
+    body = f'<div style="height:13cm"></div><figure>{svg}</figure>'
+    (tmp_path / "page.css").write_text(page.style())
+    (tmp_path / "index.html").write_text(page.document("t", "", body, "page.css"))
+    with browser() as screen:
+        screen.show(tmp_path / "index.html")
+        printed = base64.b64decode(screen._ask("Page.printToPDF", preferCSSPageSize=True)["data"])
+    assert len(re.findall(rb"/Type\s*/Page\b", printed)) == 1
+    assert 'counter(page) " of " counter(pages)' in page.style(), "pages have numbers"
 
 
 def text(screen: Browser, query: str) -> str:
