@@ -13,7 +13,7 @@ const button = (words, said, act) => {
 // Commands can be copied.
 for (const code of navigator.clipboard ? document.querySelectorAll(".about code, dd code") : []) {
   const command = code.textContent;
-  if (!command.startsWith("lab ")) continue;
+  if (!/^lab \S+ \S/.test(command)) continue; // the name of a command alone is no command to copy
   const copy = button("copy", `Copy ${command}`, async () => {
     await navigator.clipboard.writeText(command);
     copy.textContent = "copied";

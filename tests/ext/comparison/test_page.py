@@ -92,6 +92,13 @@ def test_the_first_screen_names_the_change(changes: Changes) -> None:
     assert "indow" not in shown
 
 
+def test_the_first_screen_names_a_changed_window(judge: Judge, syn: Syn) -> None:
+    sides = [judge(CLAIM, {"only": [{PCAP: syn(window=window)}]}, f"k{window}") for window in (8192, 4096)]
+    shown = Changes(compare([sides[0]], [sides[1]]))._repr_html_().replace("\N{NO-BREAK SPACE}", " ")
+    assert shown.startswith("<h1>Receive window changed</h1>")
+    assert '<p class="answer">The SYN offers 4,096 B; on the base kernel 8,192 B.</p>' in shown
+
+
 def test_nothing_changed(judge: Judge, syn: Syn) -> None:
     sides = [judge(CLAIM, {"only": [{PCAP: syn()}]}, kernel) for kernel in ("k1", "k2")]
     changes = Changes(compare([sides[0]], [sides[1]]))

@@ -10,10 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from lab.ext.comparison import commits
 from lab.ext.comparison.compare import compare
 from lab.ext.comparison.meaning import Meaning
 from lab.ext.comparison.packets import PacketDifference, first_packet_difference
+from lab.ext.comparison.page import Changes
 from lab.metric.capture import Capture
+from lab.spec.loaded import Commit
 from lab.verdict.judged import JudgedClaim
 
 RECORDED = Path(__file__).parents[2] / "data" / "regress"
@@ -59,7 +62,7 @@ def test_the_fourth_segment_waits_for_an_ack() -> None:
     assert [len(some) for some in (where.before, where.base_after, where.new_after)] == [2, 2, 2]
 
 
-def test_the_claim_of_the_delayed_ack_regresses(judge: Callable[..., JudgedClaim]) -> None:
+def test_the_claim_of_the_delayed_ack_regresses(judge: Callable[..., JudgedClaim], tmp_path: Path) -> None:
     sides = [
         judge(
             UNREAD,
@@ -71,6 +74,13 @@ def test_the_claim_of_the_delayed_ack_regresses(judge: Callable[..., JudgedClaim
     (found,) = compare([sides[0]], [sides[1]])
     assert found.change == "verdict changed"
     assert found.cases[0].ratio == pytest.approx(60.5 / 40.5, rel=0.001)
+    commits.save(tmp_path, Commit("0123456789ab", "", "a longer wait", ("toy/claim",), "`lab bisect` found it."), found)
+    first = Changes(commits.with_found([found], tmp_path))._repr_html_()
+    assert first.startswith("<h1>Delayed ACK changed</h1>")
+    answer = '<p class="answer">An ACK waits 60.76 ms; on the base kernel 40.76 ms.</p>'
+    commit = "Commit <code>0123456789ab</code>"
+    places = [first.replace("\N{NO-BREAK SPACE}", " ").index(part) for part in (answer, commit, 'class="packets"')]
+    assert places == sorted(places)
 
 
 @pytest.mark.parametrize("kind", ["unread", "netcat"])
