@@ -102,7 +102,7 @@ def test_the_law_stands_beside_its_simulation(judged: Callable[[str], Claim]) ->
     claim = judged("sweep")
     small, _ = claim.results
     assert (small.predicted, small.law_error) == (small.law, 0)
-    assert "1 law: 1" in read(claim._repr_html_())
+    assert "yes law: yes" in read(claim._repr_html_())
     assert re.search(r"^only 2 +1 +1 +1 +1/1 +0 %\n  law +1 +0 %$", repr(claim), re.MULTILINE)
     assert "any_drops_of_window, law: 1 if" in repr(claim)
     plain = claim.judged.result.plain()
