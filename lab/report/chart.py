@@ -56,7 +56,7 @@ def chart(panels: Sequence[Panel], x_label: str, alt: str, span: tuple[float, fl
         top += _GAP
         parts.append(_panel(panel, top, low, high))
         top += panel.height
-    ticks = "".join(_text(_x(tick, low, high), top + 18, f"{tick:g}", "middle") for tick in _ticks(low, high))
+    ticks = "".join(_time(_x(tick, low, high), top + 18, f"{tick:g}") for tick in _ticks(low, high))
     parts.append(f'<g class="times">{ticks}</g>')
     parts.append(_text(_LEFT + (_WIDTH - _LEFT - _RIGHT) / 2, top + 37, x_label, "middle"))
     return (
@@ -144,6 +144,11 @@ def short(number: float) -> str:
         if abs(number) >= scale:
             return f"{number / scale:.4g}{sign}"
     return f"{number:.4g}"
+
+
+def _time(x: float, y: float, text: str) -> str:
+    """Return a tick's time below its place, or so far to the left that the drawing does not cut it."""
+    return _text(min(x, _WIDTH - _LETTER * len(text) / 2), y, text, "middle")
 
 
 def _text(x: float, y: float, text: str, anchor: str) -> str:

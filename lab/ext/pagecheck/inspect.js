@@ -1,4 +1,4 @@
-// Answers what a reader at this width would stumble over: parts that are too wide, text too small, pictures without words.
+// Answers what a reader at this width would stumble over: parts that are too wide, text too small or cut, pictures without words.
 (() => {
   const name = (element) => {
     const id = element.id || element.closest("[id]")?.id || "";
@@ -28,10 +28,16 @@
       (svg) => !svg.getAttribute("aria-label") && !svg.closest("[aria-hidden=true]"),
     ),
   ].map(name);
+  const isCut = (text) => {
+    const own = text.getBoundingClientRect(), drawing = text.ownerSVGElement.getBoundingClientRect();
+    return own.width && (own.right > drawing.right + 1 || own.left < drawing.left - 1);
+  };
+  const cut = [...document.querySelectorAll("svg text")].filter(isCut).map(name);
   return {
     width: document.documentElement.scrollWidth,
     wide: wide.slice(0, 5),
     small: [...small].slice(0, 5).map(([what, size]) => `${size.toFixed(1)} px, ${what}`),
+    cut: cut.slice(0, 5),
     silent,
   };
 })()

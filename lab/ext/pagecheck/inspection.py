@@ -100,6 +100,7 @@ def _seen(screen: Browser, page: Path, name: str) -> Iterator[str]:
             yield f"{name} at {width} px: {found['width']} px wide ({'; '.join(found['wide']) or 'no part is'})"
         if width == WIDTHS[0]:
             yield from (f"{name} at {width} px: text of {each}" for each in found["small"])
+            yield from (f"{name}: a picture cuts its text ({each})" for each in found["cut"])
             yield from (f"{name}: a picture without words ({each})" for each in found["silent"])
 
 

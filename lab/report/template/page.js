@@ -222,6 +222,8 @@ for (const chart of document.querySelectorAll("svg.chart[data-low]")) {
       text.setAttribute("y", y);
       text.textContent = Number((tick * step).toPrecision(9));
       times.append(text);
+      const most = chart.viewBox.baseVal.width - text.getComputedTextLength() / 2; // else the drawing cuts it
+      if (text.getAttribute("x") > most) text.setAttribute("x", most);
     }
     back.hidden = view[1] === width;
   };

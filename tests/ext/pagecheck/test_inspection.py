@@ -89,6 +89,15 @@ def test_a_screen_shows_what_is_too_wide_too_small_and_without_words(report: Pat
 
 @pytest.mark.long
 @in_browser
+def test_a_text_that_its_picture_cuts_is_named(report: Path) -> None:
+    svg = '<svg aria-label="a" viewBox="0 0 300 20" width="300" font-size="16"><text x="{}" y="16">1200 ms</text></svg>'
+    (report / "index.html").write_text(PAGE.format(GOOD + svg.format(280)))
+    (report / "other.html").write_text(PAGE.format('<h1 id="b">B</h1><a href="index.html#a">a</a>' + svg.format(100)))
+    assert inspection.inspect(report, print).problems == ("index.html: a picture cuts its text (text: 1200 ms)",)
+
+
+@pytest.mark.long
+@in_browser
 def test_a_page_that_scrolls_a_part_is_not_too_wide(report: Path) -> None:
     (report / "index.html").write_text(
         PAGE.format(f'{GOOD}<div style="overflow-x:auto"><div style="width:3000px">wide</div></div>')
