@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from lab.units import Size
@@ -26,3 +27,37 @@ class Ack(NamedTuple):
     window: int  # the window offered with it, bytes
     tsval: int  # its timestamp, ms
     len: int = 0  # bytes of data in the same packet
+
+
+@dataclass(slots=True)
+class Burst:
+    """Describes segments of equal length that leave at the same time."""
+
+    arrivals: list[int]  # when each arrives
+    seq: int  # where the first segment begins
+    length: int  # of each segment, bytes
+    psh: bool  # of the last segment
+    tsecr: int
+    cloned: bool
+    page: int  # the bytes of a page that holds payload
+    at: int = 0  # how many have arrived
+
+    @property
+    def next(self) -> int:
+        """Return when the next segment arrives."""
+        return self.arrivals[self.at]
+
+    def continues(self, seq: int, length: int, tsecr: int, cloned: bool) -> bool:
+        """Return whether segments from `seq` on continue this burst."""
+        like = not self.psh and self.length == length and self.tsecr == tsecr and self.cloned == cloned
+        return like and self.seq + len(self.arrivals) * length == seq
+
+    def frags(self, number: int) -> int:
+        """Return how many pages hold the payload of a segment."""
+        seq = self.seq + number * self.length
+        return (seq + self.length - 1) // self.page - seq // self.page + 1
+
+    def segment(self) -> Segment:
+        """Return the next segment."""
+        psh = self.psh and self.at + 1 == len(self.arrivals)
+        return Segment(self.length, self.frags(self.at), psh, self.tsecr, self.cloned)

@@ -77,10 +77,14 @@ class ReceiveHalf:
 
     def _grow_window(self, length: int, held: int) -> None:
         """Widen the window by two segments for each received segment, and request a quick ACK: tcp_grow_window()."""
-        room = min(self.window_clamp, self.win_from_space(self.rcvbuf - held)) - self.rcv_ssthresh
+        room = self.room_to_grow(held)
         if room > 0 and length >= GROWING_LEN:
             self.rcv_ssthresh += min(room, 2 * max(self.icsk_ack.advmss, length))
             self.icsk_ack.quick |= 1
+
+    def room_to_grow(self, held: int) -> int:
+        """Return how far the window may still grow with `held` bytes of memory in use: tcp_grow_window()."""
+        return min(self.window_clamp, self.win_from_space(self.rcvbuf - held)) - self.rcv_ssthresh
 
     def win_from_space(self, space: int) -> int:
         """Return the window that is offered for a buffer: tcp_win_from_space()."""

@@ -63,7 +63,7 @@ class Receiver(ReceiveHalf):
         if self.timestamps:
             full, queue_empty = segment.len >= self.icsk_ack.rcv_mss, self.rcv_nxt == self.copied_seq
             self.tuning.rcv_rtt_measure_ts(now // NSEC_PER_USEC, segment.tsecr, full, queue_empty)
-        self._queue_rcv(segment)
+        self._queue_rcv(segment.len, segment.frags, segment.cloned)
         self.event_data_recv(now, segment.len, segment.psh, self.rmem_alloc)
 
     def ack_snd_check(self) -> None:
@@ -110,23 +110,23 @@ class Receiver(ReceiveHalf):
         enough = self.rcv_nxt - self.copied_seq >= self.reader.rcvlowat
         return enough or pressure or self._receive_window() <= self.icsk_ack.rcv_mss
 
-    def _queue_rcv(self, segment: Segment) -> None:
+    def _queue_rcv(self, length: int, frags: int, cloned: bool) -> None:
         """Queue a segment: tcp_queue_rcv().
 
         An skb that joins the previous skb costs only its payload; any other skb also costs its head. skb_try_coalesce()
         joins at most as many fragments as an skb holds, and never joins an skb to a cloned one (skb_cloned()).
         """
-        self.rcv_nxt += segment.len
-        self.rmem_alloc += segment.len
+        self.rcv_nxt += length
+        self.rmem_alloc += length
         tail = self.receive_queue[-1] if self.receive_queue else None
-        if tail and tail.cloned_until <= self.snd_una and tail.frags + segment.frags <= MAX_SKB_FRAGS:
+        if tail and tail.cloned_until <= self.snd_una and tail.frags + frags <= MAX_SKB_FRAGS:
             tail.end_seq = self.rcv_nxt
-            tail.truesize += segment.len
-            tail.frags += segment.frags
+            tail.truesize += length
+            tail.frags += frags
         else:
             self.rmem_alloc += self.skb_overhead
-            truesize, cloned_until = segment.len + self.skb_overhead, self.rcv_nxt if segment.cloned else 0
-            self.receive_queue.append(Received(self.rcv_nxt, truesize, segment.frags, cloned_until))
+            cloned_until = self.rcv_nxt if cloned else 0
+            self.receive_queue.append(Received(self.rcv_nxt, length + self.skb_overhead, frags, cloned_until))
 
     def _space(self) -> int:
         """Return the window that is offered for the free buffer: tcp_space()."""
@@ -138,13 +138,15 @@ class Receiver(ReceiveHalf):
 
     def _select_window(self) -> int:
         """Return the window that could be offered now: __tcp_select_window()."""
-        allowed_space, free_space, mss = self.win_from_space(self.rcvbuf), self._space(), self.icsk_ack.rcv_mss
-        if free_space < min(self.window_clamp, allowed_space) >> 1:
-            self.icsk_ack.quick = 0
-            free_space = free_space >> self.rcv_wscale << self.rcv_wscale
-            if free_space < allowed_space >> 4 or free_space < mss:
-                return 0
-        free_space = min(free_space, self.rcv_ssthresh)
+        free_space, mss, ssthresh = self._space(), self.icsk_ack.rcv_mss, self.rcv_ssthresh
+        if free_space < self.window_clamp >> 1:
+            allowed_space = self.win_from_space(self.rcvbuf)
+            if free_space < allowed_space >> 1:
+                self.icsk_ack.quick = 0
+                free_space = free_space >> self.rcv_wscale << self.rcv_wscale
+                if free_space < allowed_space >> 4 or free_space < mss:
+                    return 0
+        free_space = free_space if free_space < ssthresh else ssthresh
         if self.rcv_wscale:
             return self.scaled(free_space)
         if free_space - mss < self.rcv_wnd <= free_space:

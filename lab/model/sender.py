@@ -181,10 +181,6 @@ class Sender:
         srtt_us += now_us - first_ackt // NSEC_PER_USEC - (srtt_us >> 3)
         self.srtt_us = srtt_us if srtt_us > 1 else 1  # tcp_rtt_estimator()
 
-    def _pcount(self, length: int) -> int:
-        """Return the tcp_skb_pcount() of an skb with `length` bytes of payload."""
-        return -(-length // self.mss_cache)
-
     def _xmit_size_goal(self) -> int:
         """Return the payload up to which an skb is filled: whole segments, at most half of the largest window.
 
@@ -215,24 +211,28 @@ class Sender:
 
     def _pacing_rate(self) -> int:
         """Return the pacing rate in bytes per second: tcp_update_pacing_rate()."""
-        cwnd, ssthresh = self.cubic.cwnd, self.cubic.ssthresh
-        ratio = TCP_PACING_SS_RATIO if cwnd < ssthresh // 2 else TCP_PACING_CA_RATIO
-        return ratio * max(cwnd, self.packets_out) * self.mss_cache * 80_000 // self.srtt_us
+        cwnd, packets_out = self.cubic.cwnd, self.packets_out
+        ratio = TCP_PACING_SS_RATIO if cwnd < self.cubic.ssthresh // 2 else TCP_PACING_CA_RATIO
+        return ratio * (cwnd if cwnd > packets_out else packets_out) * self.mss_cache * 80_000 // self.srtt_us
 
     def _tso_segs(self) -> int:
         """Return the largest number of segments in one skb: tcp_tso_segs(), tcp_tso_autosize()."""
-        size = min((self._pacing_rate() >> SK_PACING_SHIFT) + self.min_rtt_burst, self.gso_max_size)
-        return min(max(size // self.mss_cache, TCP_MIN_TSO_SEGS), self.gso_max_segs)
+        size, most = (self._pacing_rate() >> SK_PACING_SHIFT) + self.min_rtt_burst, self.gso_max_segs
+        segs = (size if size < self.gso_max_size else self.gso_max_size) // self.mss_cache
+        segs = segs if segs > TCP_MIN_TSO_SEGS else TCP_MIN_TSO_SEGS
+        return segs if segs < most else most
 
     def _write_xmit(self, nonagle: int, push_one: bool = False) -> None:
         """Send the data that both windows, Nagle's rule and TSO permit: tcp_write_xmit()."""
         queue, mss_now, cwnd = self.write_queue, self.mss_cache, self.cubic.cwnd
         if not queue:
             return
-        sent, limited, max_segs = False, False, 0
-        while queue and (in_flight := self.packets_in_flight()) < cwnd:
+        sent, limited, max_segs, half, in_flight = False, False, 0, cwnd >> 1 or 1, self.packets_in_flight()
+        while queue and in_flight < cwnd:
             max_segs = max_segs or self._tso_segs()
-            cwnd_quota = min(cwnd - in_flight, max(cwnd >> 1, 1), max_segs)  # tcp_cwnd_test()
+            cwnd_quota = cwnd - in_flight  # tcp_cwnd_test()
+            cwnd_quota = cwnd_quota if cwnd_quota < half else half
+            cwnd_quota = cwnd_quota if cwnd_quota < max_segs else max_segs
             skb, snd_nxt, last = queue[0], self.snd_nxt, len(queue) == 1
             if self.grows_skbs and not last and skb.end_seq - snd_nxt < cwnd_quota * mss_now:
                 self._grow_skb(skb, cwnd_quota * mss_now)
@@ -249,20 +249,16 @@ class Sender:
                 if not push_one and self._tso_should_defer(length, max_segs, last, send_win, cong_win):
                     limited = cong_win < send_win and cong_win <= length
                     break
-                limit = self._mss_split_point(length, cwnd_quota * mss_now, last, nonagle)
+                limit = self._mss_split_point(length, cwnd_quota * mss_now, send_win, last, nonagle)
             if length > limit:
                 queue.appendleft(Skb(snd_nxt + limit))  # tso_fragment()
             self._transmit_skb()
-            sent = True
+            sent, in_flight = True, self.packets_in_flight()
             if push_one:
                 break
-        limited |= self.packets_in_flight() >= cwnd
+        limited |= in_flight >= cwnd
         if sent or limited:
             self.cubic.sent(self.packets_out, limited, self.snd_una, self.snd_nxt)
-
-    def _send_win(self) -> int:
-        """Return the number of bytes that the receiver's window still permits."""
-        return self.snd_una + self.snd_wnd - self.snd_nxt
 
     def packets_in_flight(self) -> int:
         """Return the number of segments in the network: tcp_packets_in_flight(). No segment is lost in this model."""
@@ -284,9 +280,8 @@ class Sender:
             return bool(nonagle & TCP_NAGLE_CORK)
         return self.packets_out > 0 and self.snd_una < self.snd_sml <= self.snd_nxt
 
-    def _mss_split_point(self, length: int, max_len: int, last: bool, nonagle: int) -> int:
+    def _mss_split_point(self, length: int, max_len: int, window: int, last: bool, nonagle: int) -> int:
         """Return the number of bytes of the first skb that are sent now: tcp_mss_split_point()."""
-        window = self._send_win()
         if max_len <= window and not last:
             return max_len
         needed = min(length, window)
@@ -319,15 +314,15 @@ class Sender:
     def _transmit_skb(self) -> None:
         """Send the first skb: __tcp_transmit_skb(), tcp_event_new_data_sent(), tcp_minshall_update()."""
         skb = self.write_queue.popleft()
-        length = skb.end_seq - self.snd_nxt
-        pcount = self._pcount(length)
-        skb.tstamp = self.wstamp_ns = self.clock_cache
+        now, snd_nxt, end_seq = self.clock_cache, self.snd_nxt, skb.end_seq
+        pcount = -(-(end_seq - snd_nxt) // self.mss_cache)  # tcp_skb_pcount()
+        skb.tstamp = self.wstamp_ns = now
         skb.psh |= pcount > 1
-        self.transmit(self.clock_cache, self.snd_nxt, skb)
+        self.transmit(now, snd_nxt, skb)
         self._keep(skb)
-        self.snd_nxt, self.packets_out = skb.end_seq, self.packets_out + pcount
-        if length < pcount * self.mss_cache:
-            self.snd_sml = skb.end_seq
+        self.snd_nxt, self.packets_out = end_seq, self.packets_out + pcount
+        if end_seq - snd_nxt < pcount * self.mss_cache:
+            self.snd_sml = end_seq
         self._check_space()
 
     def _keep(self, skb: Skb) -> None:
@@ -335,14 +330,10 @@ class Sender:
         self.rtx_queue.append(skb)
 
     def _check_space(self) -> None:
-        """Let the buffer grow with cwnd, and wake the writer if a third of the buffer is free: tcp_check_space()."""
+        """Widen the buffer unless cwnd is full, and wake the writer if a third of it is free: tcp_new_space()."""
         if not self.nospace:
             return
-        self._new_space()
-
-    def _new_space(self) -> None:
-        """Widen the buffer unless cwnd is full, and wake the writer: tcp_new_space(), tcp_should_expand_sndbuf()."""
-        if self.packets_in_flight() < self.cubic.cwnd:
+        if self.sndbuf < self.wmem_max and self.packets_in_flight() < self.cubic.cwnd:
             self._expand_sndbuf()
         self.nospace = not self.is_writeable()
 

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 from lab.model.ahead import Ahead
 from lab.model.delayed_ack import NEVER
 from lab.model.handshake import handshake
 from lab.model.line import ModelError, frame
 from lab.model.mss import mss
-from lab.model.packet import Ack, Segment
+from lab.model.packet import Ack, Burst, Segment
 from lab.model.scenario import Scenario
 from lab.model.sender import Sender, Skb
 from lab.model.wire import Wire
@@ -26,30 +24,6 @@ NSEC_PER_USEC, NSEC_PER_MSEC = 1000, 10**6
 TIMER_SLACK_NS = 50_000  # a sleeping process may wake this much late, unless an interrupt comes earlier
 CHECKS_EXPIRED_SINCE = (7, 2)  # checks whether a sleep's end has already passed: hrtimer_start_range_ns_user()
 PAGE_SIZE, SKB_FRAG_PAGE_SIZE = 4096, 32768  # bytes: a page, as sendfile() sends; a fragment, as write() fills
-
-
-@dataclass(slots=True)
-class Burst:
-    """Describes segments of equal length that leave at the same time."""
-
-    arrivals: Sequence[int]  # when each arrives
-    seq: int  # where the first segment begins
-    length: int  # of each segment, bytes
-    psh: bool  # of the last segment
-    tsecr: int
-    cloned: bool
-    at: int = 0  # how many have arrived
-
-    @property
-    def next(self) -> int:
-        """Return when the next segment arrives."""
-        return self.arrivals[self.at]
-
-    def segment(self, page: int) -> Segment:
-        """Return the next segment, whose payload is in pages of `page` bytes."""
-        seq, length = self.seq + self.at * self.length, self.length
-        frags = (seq + length - 1) // page - seq // page + 1
-        return Segment(length, frags, self.psh and self.at + 1 == len(self.arrivals), self.tsecr, self.cloned)
 
 
 class Simulation:
@@ -106,7 +80,7 @@ class Simulation:
             due = icsk_ack.due
             if acks and acks[0][0] < due:
                 due = acks[0][0]
-            if bursts and bursts[0].next < due:
+            if bursts and bursts[0].arrivals[bursts[0].at] < due:
                 due = bursts[0].next
             if self.soon < NEVER:
                 due = min(*self._timers(), self._tick())
@@ -116,6 +90,8 @@ class Simulation:
             self.now = now
             if due > now:
                 self._write(now)
+            elif self.soon == NEVER and acks and acks[0][0] == now < icsk_ack.due:
+                self._ack(now, acks.popleft()[2])
             elif self.soon <= now and not self._waits(now):
                 self._interrupt(now)
                 self.ready = min(self.ready, now)
@@ -164,11 +140,12 @@ class Simulation:
         elif asleep and self.coming and self.coming[0] == now:
             self._forget(now)
         elif self.bursts and self.bursts[0].next == now:
-            burst = self.bursts[0]
-            self._arrive(now, burst.segment(self.page))
-            burst.at += 1
-            if burst.at == len(burst.arrivals):
-                self.bursts.popleft()
+            if not self.receiver.knows_clones:
+                burst = self.bursts[0]
+                self._arrive(now, burst.segment())
+                burst.at += 1
+                if burst.at == len(burst.arrivals):
+                    self.bursts.popleft()
             self._play_ahead()
 
     def stop(self) -> None:
@@ -222,27 +199,31 @@ class Simulation:
     def _transmit(self, now: int, seq: int, skb: Skb) -> None:
         """Put an skb onto the wire, cut into segments.
 
-        The segments' effect on the receiver is invisible to the sender until ACKs arrive, so the receiver is simulated
-        ahead if possible.
+        The segments' effect on the receiver is invisible to the sender until ACKs arrive. So when the first segment
+        arrives, the receiver is simulated ahead with all segments on their way, if possible.
         """
         full, rest = divmod(skb.end_seq - seq, self.mss)
         cloned = full + (rest > 0) == 1
         if full:
-            arrivals = self.forward.carry_each((now,) * full, self.mss)
+            one = full == 1
+            arrivals = [self.forward.carry(now, self.mss)] if one else self.forward.carry_each([now] * full, self.mss)
             self._segments(arrivals, seq, self.mss, skb.psh and not rest, cloned)
             self.last = arrivals[-1]
         if rest:
             self.last = self.forward.carry(now, rest)
-            self._segments((self.last,), skb.end_seq - rest, rest, skb.psh, cloned)
+            self._segments([self.last], skb.end_seq - rest, rest, skb.psh, cloned)
 
-    def _segments(self, arrivals: Sequence[int], seq: int, length: int, psh: bool, cloned: bool) -> None:
+    def _segments(self, arrivals: list[int], seq: int, length: int, psh: bool, cloned: bool) -> None:
         """Schedule segments of one length for the receiver, from position `seq` on, at their arrival times.
 
         `psh` applies to the last segment.
         """
-        self.bursts.append(Burst(arrivals, seq, length, psh, self.sender.ts_recent, cloned))
-        if len(self.bursts) == 1:
-            self._play_ahead()
+        bursts, tsecr = self.bursts, self.sender.ts_recent
+        if bursts and bursts[-1].continues(seq, length, tsecr, cloned):
+            bursts[-1].arrivals += arrivals
+            bursts[-1].psh = psh
+        else:
+            bursts.append(Burst(arrivals, seq, length, psh, tsecr, cloned, self.page))
 
     def _play_ahead(self) -> None:
         """Simulate the receiver as far as its input is already known."""
@@ -259,7 +240,7 @@ class Simulation:
                 now, taken = arrivals[at], 1
                 self._expire(now)
                 self.order = 2 * now + 1
-                self._arrive(now, burst.segment(self.page))
+                self._arrive(now, burst.segment())
             if self.sleeps:
                 self.coming.extend(arrivals[at : at + taken])
             burst.at += taken
@@ -273,12 +254,14 @@ class Simulation:
         Return their number, or 0 if each segment needs its own step.
         """
         receiver = self.receiver
-        if self.started is None or receiver.reader.rcvlowat > burst.length:
+        if receiver.reader.rcvlowat > burst.length:
+            taken, times, acks = receiver.fill(burst)
+        elif self.started is None:
             return 0
-        taken, times, acked = receiver.stretch(burst.arrivals, burst.at, burst.length, burst.psh, burst.tsecr)
-        window = receiver.rcv_wnd
-        for now, seq, arrival in zip(times, acked, self.reverse.carry_each(times, 0), strict=True):
-            self.acks.append((arrival, 2 * now + 1, Ack(seq, window, now // NSEC_PER_MSEC)))
+        else:
+            taken, times, acks = receiver.stretch(burst)
+        for now, ack, arrival in zip(times, acks, self.reverse.carry_each(times, 0), strict=True):
+            self.acks.append((arrival, 2 * now + 1, ack))
         return taken
 
     def _expire(self, now: int) -> None:

@@ -28,29 +28,31 @@ class Wire:
         self._overhead = overhead
         self._idle = [0] * len(self._hops)  # when each hop has sent all its frames
         self._held: tuple[deque[int], ...] = tuple(deque() for _ in self._hops)  # arrivals of the frames on each
+        self._each = tuple(zip(range(len(self._hops)), self._held, self._delays, strict=True))
         self.peaks = [0] * len(self._hops)  # the most frames that each hop held, queued and in flight, as netem counts
         self._taken: dict[int, tuple[int, ...]] = {}  # payload -> the time of a frame on each hop
 
     def carry(self, now: int, payload: int) -> int:
         """Send a packet with `payload` bytes now, and return its arrival time."""
-        times = self._taken.get(payload) or self._times(payload)
-        for index, (held, delay) in enumerate(zip(self._held, self._delays, strict=True)):
-            idle = self._idle[index]
-            self._idle[index] = sent = (idle if idle > now else now) + times[index]
+        times, idle, peaks = self._taken.get(payload) or self._times(payload), self._idle, self.peaks
+        for index, held, delay in self._each:
+            sent = idle[index]
+            idle[index] = sent = (sent if sent > now else now) + times[index]
             while held and held[0] <= now:
                 held.popleft()
             now = sent + delay
             held.append(now)
-            if len(held) > self.peaks[index]:
-                self.peaks[index] = len(held)
+            if len(held) > peaks[index]:
+                peaks[index] = len(held)
         return now
 
-    def carry_each(self, times: Sequence[int], payload: int) -> Sequence[int]:
+    def carry_each(self, times: Sequence[int], payload: int) -> list[int]:
         """Send a packet with `payload` bytes at each of these times, in order, and return the arrival times."""
         taken = self._taken.get(payload) or self._times(payload)
-        for index, (held, delay) in enumerate(zip(self._held, self._delays, strict=True)):
+        arrivals = [*times]
+        for index, held, delay in self._each:
             idle, peak, time = self._idle[index], self.peaks[index], taken[index]
-            pop, hold, arrivals = held.popleft, held.append, list[int]()
+            pop, hold, arrivals = held.popleft, held.append, []
             for now in times:
                 idle = (idle if idle > now else now) + time
                 while held and held[0] <= now:
@@ -61,7 +63,7 @@ class Wire:
                     peak = len(held)
                 arrivals.append(arrival)
             self._idle[index], self.peaks[index], times = idle, peak, arrivals
-        return times
+        return arrivals
 
     def queue(self, now: int) -> int:
         """Return the time that a packet that leaves now waits for the packets ahead."""
