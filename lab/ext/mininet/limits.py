@@ -17,7 +17,6 @@ CPU = "CPU limits have no effect in virtual time, where computing takes no time;
 WINDOWS = "a guest has no windows; print, write plots to files, or use `lab mininet --clock real` for a prompt"
 MACHINES = "a guest cannot reach other machines; run all parts of the script in one network"
 NETWORK = "a guest has no Internet; put the files that the script needs into its folder"
-COUNTED = "iperf3 waits for its last bytes in a loop without system calls, where no time passes; use `iperf -n`, or -t"
 FLOOD = (
     "if the sender's link has a delay, iperf3 sends over UDP without a limit until its clock moves, then pauses; use "
     "`iperf -u -b RATE`"
@@ -34,7 +33,6 @@ UNLIMITED = ("None", "False", "-1")  # values of these keyword arguments that as
 MODULES = {"tkinter": WINDOWS, "Tkinter": WINDOWS}
 COMMANDS = (
     (re.compile(r"\b(?:pip3?|apt|apt-get|yum|dnf) install\b|\bgit clone\b"), NETWORK),
-    (re.compile(r"\biperf3 (?:[^|;&]* )?(?:-[nk]|--bytes|--blockcount)\b"), COUNTED),
     (re.compile(r"\biperf3 (?:[^|;&]* )?(?:-u|--udp)\b"), FLOOD),
     (re.compile(r"\btcp_probe\b"), "Linux has had no tcp_probe since 4.16; use `ss --info`"),
     (re.compile(r"^\s*(?:sudo )?(?:xterm|gnome-terminal|wireshark)\b"), WINDOWS),

@@ -43,8 +43,6 @@ def test_a_cpu_limit_is_named_only_with_the_class_that_limits() -> None:
         ("Mininet(xterms=True)", "xterms=: a guest has no windows"),
         ("import tkinter", "import tkinter: a guest has no windows"),
         ("os.system('sudo pip3 install ryu')", "pip3 install: a guest has no Internet"),
-        ("h1.cmd('iperf3 -c 10.0.0.2 -n 1M')", "iperf3 -c 10.0.0.2 -n: iperf3 waits for its last bytes in a loop"),
-        ("h1.cmd('iperf3 -c', h2.IP(), '-k', 10)", "iperf3 -c ... -k: iperf3 waits for its last bytes in a loop"),
         ("h1.cmd(f'iperf3 -u -c {h2.IP()}')", "iperf3 -u: if the sender's link has a delay, iperf3 sends over UDP"),
         ("h1.popen(['iperf3', '-c', h2.IP(), '-u'])", "iperf3 -c ... -u: if the sender's link has a delay"),
         ("h1.cmd('xterm &')", "xterm: a guest has no windows"),
@@ -59,7 +57,7 @@ def test_each_call_has_its_line_and_what_to_do(text: str, said: str) -> None:
 
 
 def test_another_commands_option_is_not_iperf3s() -> None:
-    assert lines("h1.cmd('iperf3 -c 10.0.0.2 -t 5 | head -n 3')\n") == []
+    assert lines("h1.cmd('iperf3 -c 10.0.0.2 -t 5 | grep -u')\n") == []
 
 
 def test_only_the_script_and_its_modules_are_read() -> None:

@@ -12,6 +12,7 @@ import pytest
 import lab
 from lab.errors import InputError
 from lab.ext.mininet import wires
+from lab.ext.mininet.flows import flows
 from lab.ext.mininet.networks import networks
 from lab.ext.mininet.running import MininetRun
 from lab.ext.verify.verification import verify
@@ -88,6 +89,16 @@ def test_mininets_own_iperf_ends(run: Script) -> None:
     rates = re.findall(r"'([\d.]+) Mbits/sec'", said(run("iperf.py")))
     assert all(40 < float(rate) <= 50 for rate in rates)
     assert rates
+
+
+def test_iperf3_with_a_number_of_bytes_ends_with_its_report(run: Script) -> None:
+    """The captures show the rate. iperf3 divides by the time until its report, on every machine."""
+    found = run("counted.py", exact=True)
+    assert re.findall(r"0.00-1.00 .* ([\d.]+) Mbits/sec .* sender", said(found)) == ["83.8"]
+    assert [spun["call"] for spun in found.record.environment["spins"]] == [None]
+    (network,) = networks(found.record)
+    goodput = flows(found.record, network)[0].goodput
+    assert goodput == pytest.approx(100e6 * 1448 / 1538, rel=0.01)  # slow start takes some milliseconds of the 0.9 s
 
 
 def test_a_link_without_a_rate_has_the_one_that_ethtool_shows(run: Script) -> None:

@@ -98,7 +98,7 @@ with open("spins.json", "w") as file:
 """
 BUSY_WAIT = """
 import time
-end = time.monotonic_ns() + 20_000_000
+end = time.monotonic_ns() + {wait}
 while (now := time.monotonic_ns()) < end:
     pass
 value = now - end
@@ -120,12 +120,13 @@ def spin(kernel: UmlKernel, folder: Path, script: str) -> tuple[float, list[dict
     return value, spins
 
 
-def test_a_busy_wait_ends_soon_after_its_time(kernel: UmlKernel, tmp_path: Path) -> None:
-    late, (spun,) = spin(kernel, tmp_path / "spin", BUSY_WAIT)
-    assert 0 <= late <= 20_000_000 / 127
+@pytest.mark.parametrize("wait", [1_000_000, 20_000_000])
+def test_a_busy_wait_ends_soon_after_its_time(kernel: UmlKernel, tmp_path: Path, wait: int) -> None:
+    late, (spun,) = spin(kernel, tmp_path / "spin", BUSY_WAIT.format(wait=wait))
+    assert 0 <= late <= wait / 127
     assert spun["call"] == "clock_gettime"
     assert spun["times"] == 1
-    assert 0.02 <= float(str(spun["seconds"])) < 0.025
+    assert wait <= 1e9 * float(str(spun["seconds"])) < 1.25 * wait
     assert str(spun["program"]).startswith("python")
 
 
@@ -174,7 +175,37 @@ while not memory[0]: pass""",
 threading.Timer(0.05 - sys.getswitchinterval(), flag.append, [1]).start()  # which it waits for Python's lock
 while not flag: pass""",
     ),
+    "another thread's flag beside a process with short waits": (
+        "signal, sys, threading",
+        """child = os.fork()
+while not child: time.sleep(0.001)
+flag = []
+threading.Timer(0.05 - sys.getswitchinterval(), flag.append, [1]).start()
+while not flag: pass
+os.kill(child, signal.SIGKILL)""",
+    ),
 }
+WORK = {  # that takes no time
+    "a long computation that looks at the clock": "for number in range(10_000): sum(range(50)), time.monotonic()",
+    "a longer one that shows its progress": """null = os.open("/dev/null", os.O_WRONLY)
+for number in range(100_000):
+    time.monotonic()
+    if not number % 5000: os.write(null, b".")""",
+    "polls before each piece of work": """ours, theirs = os.pipe()
+for number in range(100):
+    for _ in range(300): select.select([ours], [], [], 0)
+    os.write(theirs, b"!"), os.read(ours, 1)""",
+}
+SERVES = """
+to_child, from_child = os.pipe(), os.pipe()
+if not os.fork():
+    os.close(to_child[1])
+    while os.read(to_child[0], 1): os.write(from_child[1], b"!")
+    os._exit(0)
+for _ in range(20_600):
+    for _ in range(48): os.getppid()
+    os.write(to_child[1], b"?"), os.read(from_child[0], 1)
+"""
 
 
 @pytest.mark.parametrize("name", SPINNERS)
@@ -184,6 +215,20 @@ def test_spinning_ends_when_what_it_waits_for_comes(kernel: UmlKernel, tmp_path:
     assert spent == pytest.approx(0.05, rel=0.02)
     assert spun["times"] == 1
     assert (spun["call"] is None) == ("flag" in name)
+
+
+@pytest.mark.parametrize("name", WORK)
+def test_work_takes_no_time_however_often_it_looks(kernel: UmlKernel, tmp_path: Path, name: str) -> None:
+    spent, _ = spin(kernel, tmp_path / "work", SPENT.format(imports="select", body=WORK[name]))
+    assert spent <= 1e-7
+
+
+def test_a_process_that_sleeps_pays_for_calls_after_a_million(kernel: UmlKernel, tmp_path: Path) -> None:
+    """Its 1,030,000 calls have sleeps between them, so that it does not spin, and time passes at a steady pace."""
+    spent, (spun,) = spin(kernel, tmp_path / "work", SPENT.format(imports="gc", body=SERVES))
+    assert spent == pytest.approx(0.03, rel=0.05)  # and the calls at its start
+    assert spent <= float(str(spun["seconds"])) < 0.04  # with the calls that read the list
+    assert spun["times"] == 1
 
 
 @pytest.mark.kernels
@@ -201,7 +246,9 @@ class TestOlderKernels:
 
 def test_two_that_spin_do_not_wait_for_each_other(kernel: UmlKernel, tmp_path: Path) -> None:
     late, spins = spin(
-        kernel, tmp_path / "spin", "import os\nchild = os.fork()" + BUSY_WAIT + "if not child: os._exit(0)"
+        kernel,
+        tmp_path / "spin",
+        "import os\nchild = os.fork()" + BUSY_WAIT.format(wait=20_000_000) + "if not child: os._exit(0)",
     )
     assert 0 <= late <= 20_000_000 / 63
     assert [spun["times"] for spun in spins] == [2]
