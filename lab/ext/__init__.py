@@ -12,6 +12,7 @@ EXTENSIONS = (
     "ci",
     "cluster",
     "comparison",
+    "cost",
     "course",
     "doctor",
     "explain",

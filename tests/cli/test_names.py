@@ -34,6 +34,7 @@ NEEDS: dict[str, dict[str, str]] = {
     "cluster plan": {"claims": "toy/header"},
     "cluster push": {"target": "out"},
     "compare": {"base": "results", "new": "results"},
+    "cost": {"claims": "toy/header"},
     "grade": {"submissions": "handed-in.ipynb"},
     "explain": {"capture": "one.pcap"},
     "export": {"names": "toy/header", "qlog": ""},
@@ -136,6 +137,7 @@ FREE |= {"out", "page", "stall", "table", "target", "tolerance"}
 ANYTHING = {
     ("kernel baseline", "name"): "it is a new name",
     ("bundle", "report"): "a folder of pages",
+    ("cost", "function"): "trials show first which functions there are",
     ("doctor", "results"): "it reports what does not work",
     ("explain", "rebuild"): "it is written",
     ("export", "wireshark"): "it is written",

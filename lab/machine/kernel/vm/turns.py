@@ -1,4 +1,4 @@
-"""Compile the library that makes QEMU's threads take turns (turns.c explains why), and cache it for this machine."""
+"""Compile libraries that QEMU loads, such as the one that makes its threads take turns (turns.c explains why)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ CURE = "sudo apt-get install gcc libc6-dev"
 
 
 @cache
-def library(home: Path) -> Path:
-    """Return the library for LD_PRELOAD, in `home`. Compile the library if it is missing.
+def library(home: Path, source: Path = SOURCE) -> Path:
+    """Return the library from a C source, in `home`. Compile the library if it is missing.
 
     Raises MachineError without a C compiler, or if programs cannot load the library from there. The error names the
     fix.
     """
     if set(str(home)) & set(" :"):
         raise MachineError(f"{home}: a library's path cannot have a space or a colon; set XDG_CACHE_HOME")
-    target = home / f"turns-{hashlib.sha256(SOURCE.read_bytes()).hexdigest()[:16]}.so"
+    target = home / f"{source.stem}-{hashlib.sha256(source.read_bytes()).hexdigest()[:16]}.so"
     try:
         if not target.exists():
             with alone(home, Silent()):
-                _compile(target)
+                _compile(source, target)
     except OSError as error:
         raise MachineError(f"cannot make a library for QEMU in {home} ({error.strerror}); set XDG_CACHE_HOME") from None
     try:
@@ -42,18 +42,18 @@ def library(home: Path) -> Path:
     return target
 
 
-def _compile(target: Path) -> None:
+def _compile(source: Path, target: Path) -> None:
     compiler = shutil.which("cc")
     if compiler is None:
         raise MachineError(f"virtual time on QEMU needs a C compiler: {CURE}")
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=target.parent) as scratch:
         made = Path(scratch, target.name)
         done = subprocess.run(
-            [compiler, *FLAGS, "-o", str(made), str(SOURCE), "-ldl"],
+            [compiler, *FLAGS, "-o", str(made), str(source), "-ldl"],
             capture_output=True,
             text=True,
             stdin=subprocess.DEVNULL,
         )
         if done.returncode:
-            raise MachineError(f"{SOURCE.name} does not compile, {done.stderr.strip()}: {CURE}")
+            raise MachineError(f"{source.name} does not compile, {done.stderr.strip()}: {CURE}")
         move(made, target)

@@ -1,0 +1,124 @@
+"""Show the cost of claims in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from lab.ext.cost.costs import CaseFigures, CostFigure, KernelCost
+from lab.ext.cost.counts import USER
+from lab.report.wording import DASH
+
+__all__ = ["PROGRAMS", "changed", "named", "number", "shown"]
+
+PROGRAMS = "programs"  # how USER is shown
+_ROWS = 8  # functions of a case
+_GIGA = 1e9
+_FEW = 1000  # above it, a fraction of an instruction is not shown
+
+
+def shown(cost: KernelCost) -> RenderableType:
+    """Return the cost in 80 columns: a table of each claim, then the functions that matter."""
+    parts: list[RenderableType] = []
+    for claim, cases in groupby(cost.cases, key=lambda each: each.case.claim):
+        of_claim = list(cases)
+        parts += [Text(claim, style="bold"), _table(cost, of_claim)]
+        parts += [Text(f"  {line}", style="yellow") for line in _missing(of_claim)]
+        for case in of_claim:
+            if any(case.case.counts.values()):
+                parts += [Text(""), _functions(cost, case)]
+        parts.append(Text(""))
+    parts += [Text(line, style="red") for line in cost.unequal]
+    return Group(*parts, Text(_ending(cost), style="bold"))
+
+
+def number(value: float | None) -> str:
+    """Return a number of instructions."""
+    if value is None:
+        return DASH
+    return f"{value:,.0f}" if abs(value) >= _FEW or not value else f"{value:,.1f}"
+
+
+def changed(ratio: float | None) -> str:
+    """Return a relative change with its sign, or nothing."""
+    return "" if ratio is None else f"{100 * ratio:+.2f} %".replace("-", "−")
+
+
+def named(function: str) -> str:
+    """Return the name of a function as it is shown."""
+    return PROGRAMS if function == USER else function
+
+
+def _table(cost: KernelCost, cases: list[CaseFigures]) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    units = list(dict.fromkeys((*(case.unit for case in cases), "system call")))
+    table.add_column("arm", overflow="fold")
+    table.add_column("kernel", no_wrap=True)
+    table.add_column("all", justify="right", no_wrap=True)
+    for unit in units:
+        table.add_column(f"per {unit.split()[-1]}", justify="right", no_wrap=True)
+    table.add_column("seeds", justify="right", no_wrap=True)
+    if cost.function:
+        table.add_column(f"{cost.function} per call", justify="right")
+    if len(cost.kernels) > 1:
+        table.add_column("change", justify="right", no_wrap=True)
+    for case in cases:
+        for place, name in enumerate(name for name in cost.kernels if case.case.counts.get(name)):
+            figure = cost.figure(case, name)
+            row = [case.name if not place else "", name, _total(case.total(name))]
+            row += [_mean(case.per(name, unit)) for unit in units]
+            row.append(f"±{100 * figure.scatter:.2f} %" if figure and len(case.seeds(name)) > 1 else DASH)
+            if cost.function:
+                row.append(_mean(figure))
+            if len(cost.kernels) > 1:
+                row.append(changed(cost.change(case, name)) if name != next(iter(cost.kernels)) else "")
+            table.add_row(*row)
+    return table
+
+
+def _total(figure: CostFigure | None) -> str:
+    return DASH if figure is None else f"{figure.mean / _GIGA:.3f} G"
+
+
+def _mean(figure: CostFigure | None) -> str:
+    return number(figure.mean if figure else None)
+
+
+def _missing(cases: list[CaseFigures]) -> Iterator[str]:
+    for case in cases:
+        yield from (f"{case.name}, kernel {name}: {reason}" for name, reason in case.case.missing.items())
+
+
+def _functions(cost: KernelCost, case: CaseFigures) -> Table:
+    """Return the functions with the most instructions or, with two kernels, with the largest changes."""
+    there = [name for name in cost.kernels if case.case.counts.get(name)]
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    what = "changes most" if len(there) > 1 else "has most instructions"
+    table.add_column(f"{case.name}: what {what}, per {case.unit}", overflow="fold")
+    for name in there[:1] + there[-1:] if len(there) > 1 else there:
+        table.add_column(name, justify="right", no_wrap=True)
+    if len(there) > 1:
+        table.add_column("change", justify="right", no_wrap=True)
+        for each in case.changes(there[0], there[-1])[:_ROWS]:
+            sign = f"{'+' if each.by > 0 else '−'}{number(abs(each.by))}"
+            table.add_row(f"  {named(each.name)}", number(each.base), number(each.new), sign)
+    else:
+        functions = case.functions(there[0])
+        for name in sorted(functions, key=lambda each: -functions[each])[:_ROWS]:
+            table.add_row(f"  {named(name)}", number(functions[name]))
+    return table
+
+
+def _ending(cost: KernelCost) -> str:
+    if cost.unequal:
+        return "repeats differ: the counts depend on something else than the trial"
+    repeated = any(each.repeat for case in cost.cases for of in case.case.counts.values() for each in of)
+    ending = "all repeats are equal, to the last instruction" if repeated else ""
+    if len(cost.kernels) > 1:
+        moved = "a cost changed" if cost.exit_code else f"no cost changed by more than {100 * cost.interest:g} %"
+        return f"{moved}; {ending}" if ending else moved
+    return ending or "the figures are the kernel's instructions; all: with those of programs"

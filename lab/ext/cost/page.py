@@ -1,0 +1,178 @@
+"""Write the cost of claims as a page: a picture of all functions, coloured by what changed between two kernels."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Sequence
+from html import escape
+from itertools import groupby
+from pathlib import Path
+
+from lab.errors import MachineError
+from lab.ext.cost import display
+from lab.ext.cost.areas import area
+from lab.ext.cost.costs import CaseFigures, CostFigure, FunctionChange, KernelCost
+from lab.report import html, page
+from lab.report.wording import DASH
+
+_LEAST = 0.002  # the share of all instructions below which a function is drawn with others of its area
+_NAMED = 0.012  # the share from which a name is readable
+_FULL = 0.25  # the relative change that has the full colour
+_ROWS = 25  # functions in a table
+_STYLE = """
+.flame { display: flex; overflow: hidden; width: 100%; min-width: 44rem; margin: .4rem 0; }
+.flame .area { display: flex; flex-direction: column; min-width: 0; }
+.flame .functions { display: flex; width: 100%; }
+.flame .cell { min-width: 0; overflow: hidden; white-space: nowrap; text-overflow: clip; font-size: .78rem;
+  height: 1.9rem; line-height: 1.9rem; padding-left: .15rem;
+  border-right: 1px solid var(--paper); border-bottom: 1px solid var(--paper);
+  box-sizing: border-box; background: color-mix(in srgb, var(--tone, var(--grid)) var(--much, 0%), var(--grid)); }
+.flame .functions .cell { height: 9rem; padding: .2rem 0; font-size: .72rem; line-height: 1;
+  writing-mode: vertical-rl; }
+.flame .functions .wide.cell { padding: .2rem .15rem; white-space: normal; overflow-wrap: anywhere;
+  writing-mode: horizontal-tb; }
+.more { --tone: #c0392b; } .less { --tone: #1f6fb2; }
+.key .swatch { display: inline-block; width: 1.2rem; height: .8rem; vertical-align: -.08em; margin: 0 .2rem 0 .6rem;
+  background: color-mix(in srgb, var(--tone) 80%, var(--grid)); }
+td.number, .cards td { font-variant-numeric: tabular-nums; }
+"""
+
+
+def write(cost: KernelCost, file: Path) -> None:
+    """Write the page. Raises MachineError if the file cannot be written."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(render(cost), encoding="utf-8")
+    except OSError as error:
+        raise MachineError(f"the page cannot be written to {file}: {error.strerror}") from None
+
+
+def render(cost: KernelCost) -> str:
+    """Return the page as HTML, a single file without links to others."""
+    sheet = base64.b64encode((page.style() + _STYLE).encode()).decode()
+    names = " and ".join(cost.kernels) if len(cost.kernels) < 3 else ", ".join(cost.kernels)
+    title = f"The cost of {'kernel' if len(cost.kernels) == 1 else 'kernels'} {names} in instructions"
+    return page.document(
+        title, f"<span>{escape(title)}</span>", "\n".join(_body(cost)), f"data:text/css;base64,{sheet}"
+    )
+
+
+def _body(cost: KernelCost) -> Iterator[str]:
+    yield (
+        "<p>QEMU counts each instruction of the guest: of all hosts, programs and wires, while the workload runs. "
+        "A count says nothing about caches and pipelines, so it is no time.</p>"
+    )
+    versions = "; ".join(f"{name}: Linux {kernel['version']}" for name, kernel in cost.kernels.items())
+    yield f'<p class="source">{escape(versions)}</p>'
+    for number, (claim, cases) in enumerate(groupby(cost.cases, key=lambda each: each.case.claim)):
+        of_claim = list(cases)
+        yield html.heading(f"claim-{number}", escape(claim))
+        yield _table(cost, of_claim)
+        for case in of_claim:
+            for name, reason in case.case.missing.items():
+                yield f'<p class="missing">{escape(case.name)}, kernel {escape(name)}: {html.prose(reason)}</p>'
+            yield from _case(cost, case)
+
+
+def _table(cost: KernelCost, cases: Sequence[CaseFigures]) -> str:
+    units = list(dict.fromkeys((*(case.unit for case in cases), "segment", "system call")))
+    rows = []
+    for case in cases:
+        for name in cost.kernels:
+            if not case.case.counts.get(name):
+                continue
+            figure = cost.figure(case, name)
+            total = case.total(name)
+            row = [escape(case.name), escape(name), DASH if total is None else f"{total.mean / 1e9:.3f} G"]
+            row += [_number(case.per(name, unit)) for unit in units]
+            row.append(f"±{100 * figure.scatter:.2f} %" if figure and len(case.seeds(name)) > 1 else DASH)
+            if cost.function:
+                row.append(_number(figure))
+            if len(cost.kernels) > 1:
+                row.append(display.changed(cost.change(case, name)) if name != next(iter(cost.kernels)) else DASH)
+            rows.append(row)
+    head = ["Arm", "Kernel", "All", *(f"Per {unit}" for unit in units), "Seeds"]
+    head += [f"{cost.function} per call"] if cost.function else []
+    return html.table([*head, "Change"] if len(cost.kernels) > 1 else head, rows)
+
+
+def _number(figure: CostFigure | None) -> str:
+    return display.number(figure.mean if figure else None)
+
+
+def _case(cost: KernelCost, case: CaseFigures) -> Iterator[str]:
+    there = [name for name in cost.kernels if case.case.counts.get(name)]
+    if not there:
+        return
+    base, new = there[0], there[-1]
+    yield f"<h3>{escape(case.name)}, per {case.unit}</h3>"
+    changes = case.changes(base, new)
+    yield html.scrolled(_flame(changes, base, new), f"Functions of {case.name}")
+    if base == new:
+        yield f'<p class="key">Each width is a share of the instructions per {case.unit} on {escape(new)}.</p>'
+        most = sorted(changes, key=lambda each: -each.new)[:_ROWS]
+        rows = [[_code(each.name), display.number(each.new)] for each in most]
+        yield html.folded("The functions with the most instructions", html.table(["Function", new], rows))
+        return
+    yield (
+        f'<p class="key">Each width is a share of the instructions per {case.unit} on {escape(new)}.'
+        f'<span class="swatch more"></span>more than on {escape(base)}<span class="swatch less"></span>fewer</p>'
+    )
+    rows = [
+        [
+            _code(each.name),
+            display.number(each.base),
+            display.number(each.new),
+            _by(each),
+        ]
+        for each in changes[:_ROWS]
+    ]
+    yield html.folded("The functions that changed most", html.table(["Function", base, new, "Change"], rows))
+
+
+def _code(function: str) -> str:
+    return f"<code>{escape(display.named(function))}</code>"
+
+
+def _by(change: FunctionChange) -> str:
+    return f"{'+' if change.by > 0 else '−'}{display.number(abs(change.by))}"
+
+
+def _flame(changes: Sequence[FunctionChange], base: str, new: str) -> str:
+    """Return two rows: areas, and the functions of each area below it, both as wide as their instructions."""
+    total = sum(each.new for each in changes) or 1.0
+    areas: dict[str, list[FunctionChange]] = {}
+    for each in changes:
+        areas.setdefault(area(each.name), []).append(each)
+    parts = []
+    for name, functions in sorted(areas.items(), key=lambda item: -sum(each.new for each in item[1])):
+        of = FunctionChange(name, sum(each.base for each in functions), sum(each.new for each in functions))
+        if not of.new:
+            continue
+        large = [each for each in functions if each.new >= _LEAST * total]
+        small = [each for each in functions if each.new < _LEAST * total]
+        shown = sorted(large, key=lambda each: -each.new)
+        if small:
+            rest = f"{len(small)} more"
+            shown.append(FunctionChange(rest, sum(each.base for each in small), sum(each.new for each in small)))
+        cells = "".join(_cell(each, of.new, total, base, new) for each in shown if each.new)
+        parts.append(
+            f'<div class="area" style="width:{100 * of.new / total:.3f}%">{_cell(of, of.new, 0.0, base, new)}'
+            f'<div class="functions">{cells}</div></div>'
+        )
+    return f'<div class="flame">{"".join(parts)}</div>'
+
+
+def _cell(each: FunctionChange, of: float, total: float, base: str, new: str) -> str:
+    ratio = each.by / each.base if each.base else 1.0
+    kind = "" if base == new or not each.by else "more" if each.by > 0 else "less"
+    wide = "wide " if total and each.new / total > 0.06 else ""
+    much = 0.0 if not kind else min(1.0, abs(ratio) / _FULL) * 80
+    name = display.named(each.name) if each.new / (total or of) >= _NAMED else ""
+    said = f"{display.named(each.name)}: {display.number(each.new)}"
+    if base != new:
+        said += f" on {new}, {display.number(each.base)} on {base} ({_by(each)})"
+    return (
+        f'<div class="{wide}cell {kind}" style="width:{100 * each.new / of:.3f}%;--much:{much:.0f}%" '
+        f'title="{escape(said)}">{escape(name)}</div>'
+    )

@@ -1,0 +1,98 @@
+"""Read the addresses of a distribution kernel's functions, once for each kernel, and cache them beside the kernel.
+
+A shipped kernel image has no symbol table, but the running kernel prints one in /proc/kallsyms, with its modules. The
+lab boots kernels without address randomisation and loads the same modules in the same order each time, so the addresses
+are those of every guest of this kernel.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from lab.base import foreign
+from lab.base.building import UNFINISHED, Progress, alone
+from lab.base.moving import move
+from lab.errors import MachineError
+from lab.machine.kernel import Guest, GuestError, scratch_guest_folder
+from lab.machine.kernel.vm.stock import StockKernel
+from lab.runner.memory import MEMORY
+
+__all__ = ["functions", "read", "table"]
+
+_FILE = "functions.txt"  # in the kernel's folder
+_LONGEST = 256 << 20  # bytes of /proc/kallsyms
+_CODE = "tTwW"  # the types of functions, as nm prints them
+_LINE = re.compile(r"([0-9a-f]{16}) (\w) (\S+)(?:\t\[(\S+)\])?")
+_PADDING = "__pfx_"  # names the bytes before a function, which never run
+
+
+def table(kernel: StockKernel, progress: Progress) -> Path:
+    """Return the file with the kernel's functions: a line "ADDRESS NAME" for each, sorted by address.
+
+    The first call for a kernel boots it, which takes some 15 seconds. Raises MachineError if the kernel has no symbols,
+    and the errors of a guest.
+    """
+    target = kernel.folder / _FILE
+    try:
+        if not target.exists():
+            with alone(kernel.folder, progress):
+                if not target.exists():
+                    _write(target, kernel, progress)
+    except OSError as error:
+        raise MachineError(f"cannot write {target}: {error.strerror}") from None
+    return target
+
+
+def _write(target: Path, kernel: StockKernel, progress: Progress) -> None:
+    progress.say(f"reading the functions of kernel {kernel.name}")
+    lines = "".join(f"{address:x} {name}\n" for address, name in functions(read(kernel)))
+    if not lines:
+        raise MachineError(f"kernel {kernel.name} does not show its functions; it needs CONFIG_KALLSYMS")
+    with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=target.parent) as scratch:
+        fresh = Path(scratch, target.name)
+        fresh.write_text(lines, encoding="utf-8")
+        move(fresh, target)
+
+
+def read(kernel: StockKernel) -> str:
+    """Return the text of /proc/kallsyms in a guest of this kernel. Raises the errors of a guest."""
+    with scratch_guest_folder() as folder:
+        try:
+            command = ["sh", "-c", "cat /proc/kallsyms > kallsyms"]
+            with Guest(kernel, folder, command, memory=MEMORY) as guest:
+                guest.wait()
+        except GuestError as error:
+            raise error.quote() from None
+        try:
+            return foreign.read(folder / "kallsyms", _LONGEST).decode(errors="replace")
+        except (OSError, foreign.Unfit):
+            return ""
+
+
+def functions(kallsyms: str) -> Iterator[tuple[int, str]]:
+    """Yield the address and name of each function in a text like /proc/kallsyms, sorted by address.
+
+    A module's function is named "MODULE:NAME". Of several names for one address, the one with the fewest underscores at
+    its start counts.
+    """
+    found: dict[int, str] = {}
+    for address, name in _symbols(kallsyms.splitlines()):
+        known = found.get(address)
+        found[address] = name if known is None else min(known, name, key=_plainness)
+    yield from sorted(found.items())
+
+
+def _symbols(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    for line in lines:
+        match = _LINE.fullmatch(line)
+        if match is None or match[2] not in _CODE or match[3].startswith(_PADDING) or not int(match[1], 16) >> 63:
+            continue
+        yield int(match[1], 16), f"{match[4]}:{match[3]}" if match[4] else match[3]
+
+
+def _plainness(name: str) -> tuple[int, int, str]:
+    bare = name.rpartition(":")[2]
+    return len(bare) - len(bare.lstrip("_")), len(bare), name

@@ -1,0 +1,141 @@
+"""A cost: its figures, what a comparison finds, and how people and programs see it."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from lab.errors import InputError, MachineError
+from lab.ext.cost import display, page
+from lab.ext.cost.areas import area
+from lab.ext.cost.costs import FunctionChange, KernelCost
+from lab.ext.pagecheck import inspection
+from lab.ext.pagecheck.browser import _PROGRAMS
+from tests.ext.cost.costing import FUNCTIONS, cost, counts
+
+PLAIN = {"7.2": (counts(1), counts(2))}
+PLANTED = {"7.2": PLAIN["7.2"], "7.3": (counts(1, tcp_ack=80_000), counts(2, tcp_ack=80_000))}
+
+
+def text(found: KernelCost) -> str:
+    printed = io.StringIO()
+    Console(file=printed, width=80).print(display.shown(found))
+    return printed.getvalue()
+
+
+def test_a_figure_is_the_kernels_instructions_over_the_units() -> None:
+    (case,) = cost(PLAIN).cases
+    figure = case.per("7.2", "message")
+    assert figure is not None
+    assert (figure.low, figure.high) == ((200_000 + 50) / 10, (200_000 + 100) / 10)
+    assert figure.mean == pytest.approx(20_007.5)
+    assert figure.scatter == pytest.approx(2.5 / 20_007.5)
+    assert case.per("7.2", "connection") is None, "no connection was counted"
+    assert case.unit == "message"
+
+
+def test_a_planted_cost_is_found_and_attributed_to_its_function() -> None:
+    found = cost(PLANTED)
+    (case,) = found.cases
+    assert found.exit_code == 1
+    assert case.changes("7.2", "7.3")[0] == FunctionChange("tcp_ack", 6001.5, 8001.5)
+    assert [each.by for each in case.changes("7.2", "7.3")[1:]] == [0] * len(FUNCTIONS)
+    change = found.change(case, "7.3")
+    assert change == pytest.approx(2000 / 20_007.5)
+
+
+def test_a_function_alone_is_compared_by_its_calls() -> None:
+    found = cost(PLANTED, function="tcp_ack")
+    (case,) = found.cases
+    figure = found.figure(case, "7.3")
+    assert figure is not None
+    assert figure.mean == pytest.approx(800.15)
+    assert found.exit_code == 1
+    other = cost(PLANTED, function="tcp_v4_rcv")
+    assert other.exit_code == 0
+
+
+def test_a_change_within_the_interest_is_no_change() -> None:
+    assert cost(PLANTED, interest=0.2).exit_code == 0
+    assert cost(PLAIN).exit_code == 0
+
+
+def test_a_function_that_no_kernel_called_is_named_with_one_like_it() -> None:
+    with pytest.raises(InputError, match=r"--function tcp_akc: no kernel called it.*tcp_ack"):
+        cost(PLAIN, function="tcp_akc").require_function()
+
+
+def test_repeats_that_differ_are_named() -> None:
+    same = cost({"7.2": (counts(1), counts(1, repeat=1))})
+    assert (same.unequal, same.exit_code) == ([], 0)
+    assert "all repeats are equal, to the last instruction" in text(same)
+    other = cost({"7.2": (counts(1), counts(1, repeat=1, more=1))})
+    assert other.exit_code == 1
+    assert "repeat 1 took 500,051 instructions, and repeat 0 took 500,050" in other.unequal[0]
+
+
+def test_a_kernel_without_counts_has_its_reason() -> None:
+    found = cost({}, {"7.2": "the trial is invalid: a wire was wrong"})
+    assert "nodelay, kernel 7.2: the trial is invalid" in text(found)
+    assert found.exit_code == 1
+    assert found.plain()["cases"][0]["kernels"]["7.2"] == {"missing": "the trial is invalid: a wire was wrong"}
+    assert "a wire was wrong" in page.render(found)
+
+
+def test_plain_data_is_json_and_names_what_changed() -> None:
+    plain = json.loads(json.dumps(cost(PLANTED, function="tcp_ack").plain()))
+    (case,) = plain["cases"]
+    assert case["change"]["7.3"] == pytest.approx(200 / 600.15)
+    assert case["kernels"]["7.3"]["functions"]["tcp_ack"] == 8001.5
+    assert [each["seed"] for each in case["kernels"]["7.2"]["trials"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    "found", [cost(PLAIN), cost(PLANTED, function="tcp_ack"), cost({**PLANTED, "6.1": PLAIN["7.2"]})]
+)
+def test_text_fits_a_terminal(found: KernelCost) -> None:
+    assert max(map(len, text(found).splitlines())) <= 80
+    assert "tcp_ack" in text(found)
+
+
+def test_functions_have_areas() -> None:
+    expected = {"tcp_ack": "TCP", "veth:veth_xmit": "devices and queues", "kmem_cache_alloc_noprof": "memory"}
+    assert {name: area(name) for name in expected} == expected
+    assert area("user") == "programs"
+    assert area("no_such_function") == "other"
+
+
+def test_the_page_colours_what_changed_and_escapes_names(tmp_path: Path) -> None:
+    found = cost(PLANTED)
+    page.write(found, tmp_path / "out" / "cost.html")
+    written = (tmp_path / "out" / "cost.html").read_text()
+    assert 'title="tcp_ack: 8,002 on 7.3, 6,002 on 7.2 (+2,000)"' in written
+    assert "cell more" in written
+    assert "<script>" not in page.render(cost(PLAIN, arm="<script>"))
+    assert list(inspection.links(tmp_path, [tmp_path / "out" / "cost.html"])) == []
+
+
+def test_a_page_of_one_kernel_has_no_colours() -> None:
+    written = page.render(cost(PLAIN))
+    assert "cell more" not in written
+    assert "cell less" not in written
+
+
+@pytest.mark.skipif(not any(map(shutil.which, _PROGRAMS)), reason="there is no Chromium here")
+@pytest.mark.long
+def test_the_page_fits_phones_and_desktops(tmp_path: Path) -> None:
+    both = cost(PLANTED)
+    page.write(replace(both, cases=(*both.cases, *cost(PLAIN, arm="cork").cases)), tmp_path / "cost.html")
+    assert inspection.inspect(tmp_path, lambda _: None).problems == ()
+
+
+def test_a_page_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(MachineError, match="the page cannot be written"):
+        page.write(cost(PLAIN), tmp_path / "file" / "cost.html")

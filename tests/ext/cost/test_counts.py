@@ -1,0 +1,81 @@
+"""Counts: what the plugin writes, read back by function."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lab.ext.cost.counts import USER, FunctionCount, TrialCounts, parse
+from lab.ext.cost.symbols import functions
+from lab.record.record import RecordError
+
+TEXT = """700 0 user
+100 4 tcp_ack
+20 0 tcp_ack.cold
+30 2 tcp_ack.isra.0
+5 1 tcp_ack.part.0.cold
+9 3 veth:veth_xmit
+mark
+"""
+NAMES = st.from_regex(r"[a-z_][a-z0-9_]{0,20}", fullmatch=True).filter(lambda name: name != USER)
+
+
+def test_parts_and_copies_of_a_function_are_one_function() -> None:
+    assert parse(TEXT, "here") == (700, {"tcp_ack": FunctionCount(155, 6), "veth:veth_xmit": FunctionCount(9, 3)})
+
+
+@given(st.dictionaries(NAMES, st.tuples(st.integers(1, 1 << 60), st.integers(0, 1 << 60))), st.integers(0, 1 << 60))
+def test_what_was_written_is_read(counts: dict[str, tuple[int, int]], user: int) -> None:
+    lines = [f"{user} 0 {USER}", *(f"{own} {calls} {name}" for name, (own, calls) in counts.items()), "mark"]
+    assert parse("\n".join(lines), "here") == (user, {name: FunctionCount(*of) for name, of in counts.items()})
+
+
+@given(st.text(max_size=200))
+def test_any_other_text_is_refused(text: str) -> None:
+    if text.splitlines().count("mark") != 1:
+        with pytest.raises(RecordError, match=r"^here"):
+            parse(text, "here")
+
+
+@pytest.mark.parametrize("marks", [0, 2, 5])
+def test_moments_that_are_not_the_workloads_are_refused(marks: int) -> None:
+    with pytest.raises(RecordError, match="a program of the trial reads /proc/stat"):
+        parse("1 1 tcp_ack\n" + "mark\n" * marks, "here")
+
+
+def test_units_are_counted_by_the_kernels_own_functions() -> None:
+    named = {
+        "tcp_v4_rcv": FunctionCount(50, 10),
+        "tcp_v6_rcv": FunctionCount(5, 1),
+        "tcp_finish_connect": FunctionCount(1, 2),
+        "__x64_sys_sendto": FunctionCount(3, 7),
+        "__x64_sys_poll": FunctionCount(3, 1),
+    }
+    counts = TrialCounts(1, 0, "a" * 64, 100, named)
+    assert counts.kernel == 62
+    assert counts.units(4) == {"message": 4, "segment": 11, "connection": 2, "system call": 8}
+    assert "message" not in counts.units(None)
+
+
+def test_functions_are_sorted_and_have_one_name_each() -> None:
+    text = """ffffffff82000010 T __memcpy
+ffffffff82000010 T memcpy
+ffffffff82000000 t tcp_ack
+ffffffff81fffff0 t __pfx_tcp_ack
+ffffffff83000000 D jiffies
+0000000000001000 A fixed_percpu_data
+ffffffffc0201000 t veth_xmit\t[veth]
+no symbol at all
+"""
+    assert list(functions(text)) == [
+        (0xFFFFFFFF82000000, "tcp_ack"),
+        (0xFFFFFFFF82000010, "memcpy"),
+        (0xFFFFFFFFC0201000, "veth:veth_xmit"),
+    ]
+
+
+@given(st.text())
+def test_no_text_breaks_the_reading_of_symbols(text: str) -> None:
+    found = list(functions(text))
+    assert found == sorted(found)
