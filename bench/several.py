@@ -193,7 +193,7 @@ def _beside_bbr(dice: Dice) -> tuple[Network, Figure, Value]:
 def _fair(dice: Dice) -> tuple[Network, Figure, Value]:
     path, kinds = _path(dice), _mixed(dice, "reno", "cubic", "bbr")
     network = path.network(queue={"kind": dice.choose(("fq_codel", "cake", "fq_pie"))})
-    return network, _share(path, kinds, model.share_of_fair_queue), Value(1 / len(kinds), "1")
+    return network, _share(path, kinds, model.share_of_fair_queue("flow-0")), Value(1 / len(kinds), "1")
 
 
 def _controlled(dice: Dice, path: _Path) -> Network:

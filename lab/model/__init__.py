@@ -16,7 +16,6 @@ from lab.model.acks import (
 from lab.model.aqm import (
     codel_drops,
     codel_target,
-    fair_queue_share,
     nothing_lost,
     pie_target,
     rtt_of_sparse_flow,
@@ -39,7 +38,7 @@ from lab.model.goodput import (
     lost_frames,
     lost_frames_of_window,
 )
-from lab.model.in_step import convergence_at_full_queue, share_at_full_queue, wait_at_full_queue
+from lab.model.in_step import convergence_at_full_queue, share_at_full_queue, share_in_step, wait_at_full_queue
 from lab.model.line import ModelError, base_rtt, goodput_line_rate, header_share
 from lab.model.mss import (
     largest_payload,
@@ -61,7 +60,7 @@ from lab.model.rtt import (
     third_of_tick,
 )
 from lab.model.scenario import FlowScenario, Host, KernelTraits, Scenario
-from lab.model.sharing import fair_share, fairness_index, share_by_rtt, total_goodput
+from lab.model.sharing import fair_share, fairness_index, total_goodput
 from lab.model.small_writes import (
     data_packets,
     data_packets_by_writes,

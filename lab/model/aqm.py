@@ -5,7 +5,7 @@ from __future__ import annotations
 from lab.guest.network import Direction, Queue
 from lab.model import codel, pie
 from lab.model.line import ModelError, base_rtt, packet
-from lab.model.ranges import bulks, check_windows, left_by_a_cut
+from lab.model.ranges import bulks, check_windows
 from lab.model.scenario import Scenario
 from lab.model.window import smaller_window
 from lab.spec.prediction import Prediction, law, replay
@@ -108,25 +108,6 @@ def rtt_of_sparse_flow(scenario: Scenario) -> Value:
     assert hop.rate is not None
     frame = Size(packet(scenario).bytes + _ETHERNET_HEADER + _FRAME_AROUND)
     return Value(base_rtt(scenario).number + 2 * float(hop.rate.time_for(frame)), "s")
-
-
-@law(formula="1 / n", source="Shreedhar and Varghese (1995): deficit round robin; RFC 8290, 4.1", long_run=True)
-def fair_queue_share(scenario: Scenario) -> Value:
-    """Each of n greedy flows gets an equal share of the link, with any congestion control and any round-trip time.
-
-    The law holds if each flow has its own queue and fills it. If a flow's window falls below its share of the path
-    after a cut, the other flows use its turns. With equal round trips, these losses even out.
-    """
-    if len(scenario.flows) < 2:
-        raise ModelError("a single flow shares nothing")
-    queue = _queue(queued(scenario), *_FAIR)
-    if len({round(base_rtt(each).number, 4) for each in bulks(scenario)}) > 1:
-        wait = parameter_time(queue, "target", codel.TARGET).seconds
-        for each in bulks(scenario):
-            rtt = base_rtt(each).number
-            if left_by_a_cut(each) * (rtt + wait) < rtt:
-                raise ModelError("round trips differ, and a flow's queue runs empty after a cut")
-    return Value(1 / len(scenario.flows), "1")
 
 
 @law(formula="0", source="RFC 3168, 5: what can be marked is not dropped")

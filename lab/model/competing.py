@@ -12,7 +12,7 @@ from lab.model.line import ModelError, base_rtt, packet
 from lab.model.ranges import bulks, check_greedy_and_lossless, check_no_empty_queue, check_windows, left_by_a_cut
 from lab.model.scenario import Scenario
 from lab.model.sharing import bottleneck, longest_wait
-from lab.spec.prediction import law
+from lab.spec.prediction import Prediction, law
 from lab.units import Size, Value
 
 _PROBE_EVERY, _PROBE_LASTS, _PROBE_WINDOW = 10.0, 0.2, 4  # seconds, seconds, segments: BBR's ProbeRTT
@@ -63,34 +63,43 @@ def share_beside_bbr(scenario: Scenario) -> Value:
     return between((1 - least) / rivals, (1 - most) / rivals, "1")
 
 
-@law(
-    formula="u₁ (1/n + Σ (1 − uⱼ) / (n (n − 1))), u the part of a turn that a sawtooth uses",
-    source="Demers, Keshav and Shenker (1989): max-min shares; RFC 8290, 4.1; RFC 8289, 4.2",
-    long_run=True,
-    accuracy=0.05,
-)
-def share_of_fair_queue(scenario: Scenario) -> Value:
-    """A fair queue gives each flow its turn, and the others use the turns of a flow whose queue is empty after a cut.
+def share_of_fair_queue(flow: str) -> Prediction:
+    """Return the law for the share of the goodput that the flow of this name gets in a fair queue."""
 
-    A flow's window rises until its own queue has been above the target for an interval. After the cut, the flow sends a
-    window in a round trip, until the window fills the path again. The figure is the first flow's share. Flows of equal
-    kinds and round trips have equal shares.
-    """
-    hop, flows = queued(scenario), bulks(scenario)
-    assert hop.queue is not None
-    if hop.queue.kind not in _FAIR:
-        raise ModelError(f"the queue is {hop.queue.kind}: the law is for {', '.join(_FAIR)}")
-    if len(flows) < 2:
-        raise ModelError("the law is for several flows")
-    check_greedy_and_lossless(scenario)
-    target = parameter_time(hop.queue, "target", pie.TARGET if hop.queue.kind == "fq_pie" else codel.TARGET)
-    check_windows(scenario, target.seconds)
-    interval = 0.0 if hop.queue.kind == "fq_pie" else parameter_time(hop.queue, "interval", codel.INTERVAL).seconds
-    count, turn = len(flows), segments_per_second(scenario) / len(flows)
-    used = [_used(each, turn, target.seconds, interval) for each in flows]
-    free = sum(1 - each for each in used)
-    taken = [each * (1 + (free - (1 - each)) / (count - 1)) for each in used]
-    return Value(taken[0] / sum(taken), "1")
+    @law(
+        formula="u₁ (1/n + Σ (1 − uⱼ) / (n (n − 1))), u the part of a turn that a sawtooth uses",
+        source="Demers, Keshav and Shenker (1989): max-min shares; RFC 8290, 4.1; RFC 8289, 4.2",
+        long_run=True,
+        accuracy=0.05,
+    )
+    def share(scenario: Scenario) -> Value:
+        """A fair queue gives each flow its turn, and the others use the turns of a flow whose queue is empty after a
+        cut.
+
+        A flow's window rises until its own queue has been above the target for an interval. After the cut, the flow
+        sends a window in a round trip, until the window fills the path again. Flows of equal kinds and round trips have
+        equal shares.
+        """
+        hop, flows = queued(scenario), bulks(scenario)
+        assert hop.queue is not None
+        if hop.queue.kind not in _FAIR:
+            raise ModelError(f"the queue is {hop.queue.kind}: the law is for {', '.join(_FAIR)}")
+        if len(flows) < 2:
+            raise ModelError("the law is for several flows")
+        check_greedy_and_lossless(scenario)
+        target = parameter_time(hop.queue, "target", pie.TARGET if hop.queue.kind == "fq_pie" else codel.TARGET)
+        check_windows(scenario, target.seconds)
+        interval = 0.0 if hop.queue.kind == "fq_pie" else parameter_time(hop.queue, "interval", codel.INTERVAL).seconds
+        count, turn = len(flows), segments_per_second(scenario) / len(flows)
+        used = [_used(each, turn, target.seconds, interval) for each in flows]
+        free = sum(1 - each for each in used)
+        taken = [each * (1 + (free - (1 - each)) / (count - 1)) for each in used]
+        shares = {each.name: share for each, share in zip(scenario.flows, taken, strict=True)}
+        if flow not in shares:
+            raise ModelError(f"there is no flow '{flow}': the flows are {', '.join(shares)}")
+        return Value(shares[flow] / sum(taken), "1")
+
+    return share
 
 
 @law(

@@ -65,10 +65,25 @@ def share_at_full_queue(scenario: Scenario) -> Value:
     """
     rivals, rate, wait = _at_fifo(scenario)
     step = in_step(rivals, rate, wait)
-    together = [each.mean / (rival.rtt + step.wait) for each, rival in zip(step.windows, rivals, strict=True)]
     loss = loss_for(rivals, rate, step.wait)
     apart = [window_at(rival, loss, step.wait) / (rival.rtt + step.wait) for rival in rivals]
-    return between(together[0] / sum(together), apart[0] / sum(apart), "1")
+    return between(_share(step, rivals), apart[0] / sum(apart), "1")
+
+
+@law(
+    formula="x₁ / Σ x, x = W / RTT; all windows W grow for one time T between losses",
+    source="Lakshman and Madhow (1997); RFC 5681, 3.1; RFC 9438, 4.3 and 5",
+    long_run=True,
+)
+def share_in_step(scenario: Scenario) -> Value:
+    """The first flow's share follows from windows that all grow for the same time from one loss to the next.
+
+    Goodputs of Reno flows are then nearly proportional to the inverse squares of round trips, which include the mean
+    queue. Flows at a FIFO lose in step at most, so this is a bound for the flow with the shortest round trip. The range
+    is that of `share_at_full_queue`.
+    """
+    rivals, rate, wait = _at_fifo(scenario)
+    return Value(_share(in_step(rivals, rate, wait), rivals), "1")
 
 
 @law(
@@ -168,6 +183,12 @@ def segments_per_second(scenario: Scenario) -> float:
     """Return the bottleneck's rate in full segments per second."""
     assert scenario.rate is not None
     return scenario.rate.bps / (8 * frame(scenario).bytes)
+
+
+def _share(step: InStep, rivals: Sequence[Rival]) -> float:
+    """Return the first flow's share of the goodput with losses in step."""
+    rates = [each.mean / (rival.rtt + step.wait) for each, rival in zip(step.windows, rivals, strict=True)]
+    return rates[0] / sum(rates)
 
 
 def between(one: float, other: float, unit: str) -> Value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lab.guest.network import Direction
 from lab.model.line import ModelError, base_rtt, frame, goodput_line_rate
 from lab.model.ranges import check_no_empty_queue, check_windows
-from lab.model.scenario import FlowScenario, Scenario
+from lab.model.scenario import Scenario
 from lab.spec.prediction import law
 from lab.units import Duration, Size, Value
 
@@ -41,33 +41,6 @@ def total_goodput(scenario: Scenario) -> Value:
     hop = bottleneck(scenario)
     check_no_empty_queue(scenario, hop, longest_wait(scenario, hop))
     return goodput_line_rate(scenario)
-
-
-@law(
-    formula="1 / Σ (RTT of the first / RTT)²",
-    source="Lakshman and Madhow (1997), with synchronised losses",
-    long_run=True,
-)
-def share_by_rtt(scenario: Scenario) -> Value:
-    """The first flow's share follows from goodputs that are proportional to the inverse squares of round trips.
-
-    Flows that lose together, when a tail-drop queue is full, have windows that grow with 1 / RTT between losses. The
-    rate of each flow is window / RTT. The law holds for additive increase (Reno), and windows of several segments.
-    Round trips include the idle path and half of the bottleneck's queue. A queue of one bandwidth-delay product
-    oscillates between empty and full.
-    """
-    _several(scenario)
-    if any(flow.scenario.writer.congestion != "reno" for flow in scenario.flows):
-        raise ModelError("a flow's window does not grow by a segment per round trip: the law is for Reno")
-    if bottleneck(scenario).queue:
-        raise ModelError("the bottleneck has a queue discipline: the law is for losses at a full FIFO")
-    check_windows(scenario, longest_wait(scenario, bottleneck(scenario)))
-    trips = [_sawing_rtt(flow) for flow in scenario.flows]
-    return Value(1 / sum((trips[0] / each) ** 2 for each in trips), "1")
-
-
-def _sawing_rtt(flow: FlowScenario) -> float:
-    return base_rtt(flow.scenario).number + longest_wait(flow.scenario, bottleneck(flow.scenario)) / 2
 
 
 def bottleneck(scenario: Scenario) -> Direction:

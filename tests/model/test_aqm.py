@@ -100,15 +100,6 @@ def test_a_controller_is_saturated_where_no_flow_can_give_way(law: Prediction, q
         law(home(40, "reno", queue))
 
 
-def test_turns_are_even_where_round_trips_are() -> None:
-    """A window that Reno halves is below its share of 80 ms for a while, and leaves its turns to the other flow."""
-    twice = {"rival-access": {"delay": "20 ms"}}
-    assert model.fair_queue_share(home(2, "reno", "fq_codel")).number == 0.5
-    assert model.fair_queue_share(home(2, "bbr", "fq_codel", **twice)).number == 0.5
-    with pytest.raises(ModelError, match="round trips differ"):
-        model.fair_queue_share(home(2, "reno", "fq_codel", **twice))
-
-
 def test_a_buffer_that_no_window_fills_is_not_full() -> None:
     with pytest.raises(ModelError, match="nothing fills the queue"):
         model.rtt_through_full_queue(scenario(wire("pfifo", "10 Mbit/s", {"limit": 100_000}), writer=Bulk().writer()))
@@ -183,12 +174,3 @@ def test_dctcps_laws_are_for_many_segments_without_bursts_over_a_threshold_that_
     assert model.dctcp_queue_delay(rack("dctcp", "dctcp", burst=1)).number > 0
     with pytest.raises(ModelError, match=r"the threshold is 1\.63 frames"):
         model.dctcp_queue_delay(rack("dctcp", "dctcp", microseconds=20, burst=1))
-
-
-def test_fair_queues_share_whatever_the_flows_are() -> None:
-    network = find.topology("home-uplink").resolve(Changes(links={"uplink": {"forward": {"queue": "fq_codel"}}}))
-    flows = Flows((Flow("a", Bulk(congestion="bbr")), Flow("b", Bulk(client="rival", congestion="cubic"))))
-    assert model.fair_queue_share(Scenario.of(network, ("sender", "receiver"), KernelTraits(), flows)).number == 0.5
-    alone = Scenario.of(network, ("sender", "receiver"), KernelTraits(), Bulk())
-    with pytest.raises(ModelError, match="a single flow shares nothing"):
-        model.fair_queue_share(alone)

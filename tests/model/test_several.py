@@ -49,6 +49,7 @@ def test_a_round_trip_counts_twice_for_reno_in_step_and_once_by_chance() -> None
     step = in_step.in_step([Rival("reno", near), Rival("reno", far)], 20e6 / FULL, 83 * FULL / 20e6)
     ratio = (far + step.wait) / (near + step.wait)
     assert bounds(about) == pytest.approx((ratio / (1 + ratio), ratio**2 / (1 + ratio**2)), rel=0.01)
+    assert model.share_in_step(about).number == bounds(about)[1]
 
 
 def test_a_round_trip_counts_once_for_cubic_in_step() -> None:
@@ -111,10 +112,10 @@ def test_beside_bbr_nothing_is_left_in_a_queue_of_one_product() -> None:
 def test_a_sawtooth_below_the_path_uses_three_quarters_of_its_turns() -> None:
     # Reno far away: from half of the path to the whole, 3/4 on average; BBR takes the rest.
     about = path("bbr", "reno", farther="300 ms", queue={"kind": "fq_codel"})
-    assert 1 - model.share_of_fair_queue(about).number == pytest.approx(0.75 / 2, rel=0.04)
-    assert model.share_of_fair_queue(path("reno", "reno", "reno", queue={"kind": "cake"})).number == pytest.approx(
-        1 / 3
-    )
+    assert model.share_of_fair_queue("f1")(about).number == pytest.approx(0.75 / 2, rel=0.04)
+    assert sum(model.share_of_fair_queue(name)(about).number for name in ("f0", "f1")) == pytest.approx(1)
+    equal = path("reno", "reno", "reno", queue={"kind": "cake"})
+    assert [model.share_of_fair_queue(name)(equal).number for name in ("f0", "f1", "f2")] == pytest.approx([1 / 3] * 3)
 
 
 def test_mathis_the_other_way_round() -> None:
@@ -158,11 +159,16 @@ def test_red_rests_at_the_fixed_point_of_misra_gong_and_towsley(count: int, mega
         (model.share_beside_bbr, path("bbr", "reno", farther="1 ms", limit=99), "round trips differ"),
         (model.share_beside_bbr, path("bbr", "reno", limit=99, loss="2 %"), "frames by chance"),
         (model.share_beside_bbr, ungreedy(path("bbr", "reno", "reno", limit=99)), "always have more to send"),
-        (model.share_of_fair_queue, path("reno", "reno", queue={"kind": "cake"}, loss="2 %"), "frames by chance"),
+        (model.share_of_fair_queue("f0"), path("reno", "reno", queue={"kind": "cake"}, loss="2 %"), "frames by chance"),
         (model.red_wait, path(*["reno"] * 4, rate="10 Mbit/s", queue=RED, loss="2 %"), "frames by chance"),
         (model.share_by_chance, path("reno", "reno", queue={"kind": "pie"}, loss="2 %"), "frames by chance"),
-        (model.share_of_fair_queue, path("reno", "vegas", queue={"kind": "cake"}), "not for vegas"),
-        (model.share_of_fair_queue, path("reno", "reno", queue={"kind": "codel"}), "the queue is codel"),
+        (model.share_of_fair_queue("f0"), path("reno", "vegas", queue={"kind": "cake"}), "not for vegas"),
+        (model.share_of_fair_queue("f0"), path("reno", "reno", queue={"kind": "codel"}), "the queue is codel"),
+        (
+            model.share_of_fair_queue("f2"),
+            path("reno", "reno", queue={"kind": "cake"}),
+            "no flow 'f2': the flows are f0, f1",
+        ),
         (model.share_by_chance, path("reno", "reno", queue={"kind": "cake"}), "for codel, pie and red"),
         (model.share_by_chance, path(*["reno"] * 9, queue={"kind": "pie"}), "segments: the law is for more"),
         (model.red_wait, path("cubic", "reno", queue=RED), "for flows of Reno"),

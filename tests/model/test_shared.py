@@ -67,8 +67,8 @@ def test_of_two_round_trips_the_shorter_gets_the_square_of_the_ratio_more() -> N
     queue = (245 * 1538 * 8 / 100e6 - 0.010) / 2
     square = ((far + queue) / (near + queue)) ** 2
     assert square == pytest.approx((50 / 30) ** 2, rel=0.02)
-    assert model.share_by_rtt(flows).number == pytest.approx(square / (1 + square))
-    assert model.share_by_rtt(shared("reno", "reno")).number == pytest.approx(0.5)
+    assert model.share_in_step(flows).number == pytest.approx(square / (1 + square), rel=0.01)
+    assert model.share_in_step(shared("reno", "reno")).number == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ def test_of_two_round_trips_the_shorter_gets_the_square_of_the_ratio_more() -> N
         (model.fair_share, shared("bbr", "bbr"), "bbr has no additive increase"),
         (model.fairness_index, shared(*["reno"] * 90), r"each of 90 flows has a window of 3\.\d segments"),
         (model.total_goodput, shared("reno", "reno", links={"bottleneck": {"forward": {"limit": 120}}}), "runs empty"),
-        (model.share_by_rtt, shared("reno", "cubic"), "the law is for Reno"),
+        (model.share_in_step, shared("reno", "bbr"), "the law is for reno and cubic, not for bbr"),
         (model.goodput_bulk, shared("reno", "reno"), "several flows share the path"),
         (model.goodput_response_reno, lossy(0.001, "cubic"), "the law is for reno"),
         (model.goodput_response_reno, lossy(0), "a loss above 0"),

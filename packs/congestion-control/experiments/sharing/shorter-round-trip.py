@@ -40,7 +40,7 @@ EXPERIMENT = Experiment(
     ),
     probes=(TcpInfo(node="receiver", interval=Duration.of("100 ms")),),
     metric=metric.flow_share("near"),
-    prediction=model.share_by_rtt,
+    prediction=model.share_in_step,
     arms=(
         Arm("20-and-40-ms", Implied(0.5, "more than its half"), drawn=Drawn()),
         in_one_phase("one-phase", "10 ms"),
