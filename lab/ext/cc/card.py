@@ -92,6 +92,7 @@ class CaseScore:
             "compared": list(self.compared),
             "below": self.below,
             "others": {name: {"value": each.number, "unit": each.unit} for name, each in self.others.items()},
+            "laws": {name: each.plain() for name, each in self.case.laws.items()},
             "paths": dict(self.paths),
             "trials": [record.address for record in self.records],
         }

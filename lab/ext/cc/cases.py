@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from sys import float_info
 from typing import Any
 
 from lab.errors import InputError
-from lab.ext.cc import flows
+from lab.ext.cc import flows, laws
+from lab.ext.cc.laws import ReferenceLaw
 from lab.ext.cc.scale import Scale
 from lab.spec import document, find, shipped
 from lab.spec.document import Document
@@ -16,9 +18,9 @@ from lab.spec.errors import Problem, SpecError, suggestion, told
 from lab.spec.loaded import LoadedExperiment
 from lab.units import UnitError, Value
 
-PACK, SCORES, REFERENCES = "congestion-judge", "scores.yaml", "references.yaml"
+PACK, SCORES, REFERENCES, LAWS = "congestion-judge", "scores.yaml", "references.yaml", "laws.yaml"
 MIXTURE = "rfc9743/mixture"  # the study of `--against`, which has no points
-_TEXTS = ("title", "criterion", "figure", "because", "law", "blind")
+_TEXTS = ("title", "criterion", "figure", "because", "blind")
 _KEYS = (*_TEXTS, "none", "all", "quick", "path")
 
 
@@ -31,11 +33,11 @@ class JudgeCase:
     criterion: str
     figure: str  # the study's figure that earns points
     scale: Scale
-    law: str  # what explains the references' figures, or "open"
     blind: str  # what the case cannot tell
     is_quick: bool
     varies: bool  # whether it also runs on changed paths
     references: Mapping[str, tuple[Value, ...]]  # the figures of well-known congestion controls, from seed 1 on
+    laws: Mapping[str, ReferenceLaw]  # why they have these figures
 
     @property
     def name(self) -> str:
@@ -62,12 +64,22 @@ def load() -> JudgePack:
         raise InputError(f"there is no pack '{PACK}' here, nor in the lab")
     studies = {study.id: study for study in find.find([str(folder)])}
     scores = document.read(folder / SCORES)
-    file = folder / REFERENCES
-    references = document.read(file) if file.exists() else Document(file, {}, {})
+    references, explained = _optional(folder / REFERENCES), _optional(folder / LAWS)
     if problems := [*_mistakes(scores, studies), *_mistakes_in_references(references)]:
         raise SpecError(problems)
-    cases = tuple(_case(scores, name, studies[name], references.data.get(name, {})) for name in scores.data)
+    units = {name: Value.of(keys["all"]).unit for name, keys in scores.data.items()}
+    if problems := list(laws.mistakes(explained, units)):
+        raise SpecError(problems)
+    cases = tuple(
+        _case(scores, name, studies[name], references.data.get(name, {}), explained.data.get(name, {}))
+        for name in scores.data
+    )
     return JudgePack(cases, studies[MIXTURE], str(references.data.get("kernel", "")))
+
+
+def _optional(file: Path) -> Document:
+    """Return a file of the pack, or an empty document if the pack does not have it."""
+    return document.read(file) if file.exists() else Document(file, {}, {})
 
 
 def _mistakes(scores: Document, studies: Mapping[str, LoadedExperiment]) -> Iterator[Problem]:
@@ -148,7 +160,13 @@ def _is_buffer(keys: Mapping[str, Any], key: str) -> bool:
     return key == "none" and keys[key] == "buffer"
 
 
-def _case(scores: Document, name: str, study: LoadedExperiment, references: Mapping[str, Any]) -> JudgeCase:
+def _case(
+    scores: Document,
+    name: str,
+    study: LoadedExperiment,
+    references: Mapping[str, Any],
+    explained: Mapping[str, Any],
+) -> JudgeCase:
     keys = scores.data[name]
     texts = {key: " ".join(str(keys[key]).split()) for key in _TEXTS}
     all_ = Value.of(keys["all"])
@@ -158,7 +176,6 @@ def _case(scores: Document, name: str, study: LoadedExperiment, references: Mapp
         criterion=texts["criterion"],
         figure=texts["figure"],
         scale=Scale(None if _is_buffer(keys, "none") else Value.of(keys["none"]), all_, texts["because"]),
-        law=texts["law"],
         blind=texts["blind"],
         is_quick=keys.get("quick") is True,
         varies=keys.get("path") is True,
@@ -166,4 +183,5 @@ def _case(scores: Document, name: str, study: LoadedExperiment, references: Mapp
             control: tuple(Value(float(number), all_.unit) for number in numbers)
             for control, numbers in references.items()
         },
+        laws=laws.read(explained),
     )

@@ -12,6 +12,7 @@ from rich.text import Text
 from lab.ext.cc.card import Card, CaseScore
 from lab.ext.cc.scale import Score
 from lab.report.wording import DASH, figure, listed, plural
+from lab.units import Value
 
 WEIGHTS = {"case": "every case counts the same", "criterion": "every criterion counts the same"}
 
@@ -51,6 +52,21 @@ def below(each: CaseScore) -> str:
     """Return how far a case is below what it is compared with, in words."""
     names = list(each.compared)
     return f"{each.below:.0f} points below {'the unchanged ' if len(names) == 1 else 'each of '}{listed(names)}"
+
+
+def stated(law: Value | None) -> str:
+    """Return the figure or the interval of a law."""
+    if law is None or law.low is None or law.high is None:
+        return figure(law)
+    return f"{figure(Value(law.low, law.unit))} to {figure(Value(law.high, law.unit))}"
+
+
+def off(share: float | None) -> str:
+    """Return how far a law is from the measured figure, in per cent."""
+    if share is None:
+        return DASH
+    text = f"{100 * share:+.1f} %".replace("-", "−")
+    return "within" if not share else text if text[1:] != "0.0 %" else text[1:]
 
 
 def uncompared(card: Card) -> str:

@@ -165,8 +165,6 @@ def _behind(each: CaseScore, is_open: bool) -> str:
         ("Source", html.cited(case.study.source)),
         ("Points", html.prose(f"0 for {none}, {MOST:.0f} for {figure(scale.all)}: {scale.because}")),
         ("Figure", html.prose(f"{case.figure} {figure(each.figure)} {interval(each.figure)}")),
-        ("References", _figures(each)),
-        ("Their law", html.cited(case.law)),
         ("Also", html.prose(", ".join(f"{name} {figure(value)}" for name, value in each.others.items()))),
         ("Cannot tell", html.prose(case.blind)),
         ("Trials", " ".join(f'<span class="trial">{record.address[:12]}</span>' for record in each.records)),
@@ -177,10 +175,24 @@ def _behind(each: CaseScore, is_open: bool) -> str:
     shown = f"<figure>{chart}</figure>" if chart else ""
     return (
         f'<details id="{_anchor(each)}"{" open" if is_open else ""}><summary>{escape(case.title)}</summary>\n'
-        f"<dl>{listed_}</dl>{shown}</details>"
+        f"<dl>{listed_}</dl>{shown}{_explained(each)}</details>"
     )
 
 
-def _figures(each: CaseScore) -> str:
-    known = each.case.references
-    return html.prose("; ".join(f"{name} {', '.join(map(figure, values))}" for name, values in known.items()))
+def _explained(each: CaseScore) -> str:
+    """Return the references' figures beside their laws, folded; "" if the pack has no references of this case."""
+    rows = []
+    for name, values in each.case.references.items():
+        law = each.case.laws.get(name)
+        measured = html.prose(", ".join(map(figure, values)))
+        if law is None:
+            rows.append([escape(name), measured, DASH, DASH, ""])
+            continue
+        parts = (law.because, law.source and f"({law.source})", law.open and f"Open: {law.open}")
+        text = " ".join(filter(None, parts))
+        said = html.prose(display.stated(law.figure))
+        rows.append([escape(name), measured, said, html.prose(display.off(law.off(values))), html.cited(text)])
+    if not rows:
+        return ""
+    table = html.table(["Reference", "Figures, seed by seed", "Law", "Law against mean", "Why"], rows)
+    return f"<details><summary>Why the references have their figures</summary>{table}</details>"

@@ -1,0 +1,218 @@
+"""The laws of the references' figures: computed again from the path, complete, and in the guide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import sqrt
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from lab import model
+from lab.ext.cc import cases, display, laws
+from lab.ext.cc.cases import JudgeCase
+from lab.model.scenario import KernelTraits, Scenario
+from lab.report.wording import figure
+from lab.spec.document import parse
+from lab.units import Value
+
+ROOT = Path(__file__).parents[3]
+CASES = {case.name.partition("/")[2]: case for case in cases.load().cases}
+PAYLOAD = 1448 / 1538
+PACKETS = 12e6 / (8 * 1538)  # per second
+PATH, RTT = 40, 0.0412  # packets, seconds
+RENO, CUBIC = 0.5, 0.7  # the part of a window that is left after a loss
+FRIENDLY = 3 * (1 - CUBIC) / (1 + CUBIC)  # packets per round trip
+
+
+def sawtooth(top: float, left: float, path: float = PATH) -> float:
+    """Utilisation of a window between left x top and top, which grows by the same number of packets each round trip."""
+    return PAYLOAD * (1 - (path - left * top) ** 2 / (2 * path * top * (1 - left)))
+
+
+def probing(seconds: float) -> float:
+    """Utilisation of BBR with one ProbeRTT in this time."""
+    return PAYLOAD * (1 - (0.2 + RTT) * (1 - 4 / PATH) / seconds)
+
+
+def queue(mean: float, path: float = PATH, rate: float = PACKETS) -> float:
+    """Seconds of queue of this mean window."""
+    return (mean - path) / rate
+
+
+def slow_growth(start: float, growth: float) -> float:
+    """Goodput after the rate has grown to 20 Mbit/s, from this window on, in six seconds."""
+    missing, window = 0.0, start
+    while window < 67:
+        missing, window = missing + 67 - window, window + growth
+    return 20e6 * PAYLOAD * (1 - missing / (6 * 20e6 / (8 * 1538)))
+
+
+def climb(before: float, after: float) -> float:
+    """Mbit that BBR does not send after the rate has grown, with a gain of 1.25 every eight round trips."""
+    missing, rate, steps = 0.0, before, 0
+    while rate < after:
+        missing += (after - rate) * 8 * RTT * (1 if steps else 0.5)
+        rate, steps = 1.25 * rate, steps + 1
+    return missing
+
+
+def share_left(left: float, period: float) -> float:
+    """Jain's index of a flow that starts at 6.5 s, from 9 s to 19 s, with losses in step in each period."""
+    difference, at, total = 1.0, 6.5, 0.0
+    while at < 19:
+        total += difference * max(0.0, min(at + period, 19) - max(at, 9))
+        difference, at = difference * left, at + period
+    return 1 / (1 + (total / 10) ** 2)
+
+
+SLOW = 2e6 / (8 * 1538)
+HELD = SLOW * 0.0462  # packets on the path of 2 Mbit/s
+LONG = PAYLOAD * (1 - 1.2 / 11.2)
+FIGURES = {  # case -> reference -> the law's figure, or its bounds
+    "one-flow": {"reno": PAYLOAD, "cubic": PAYLOAD, "bbr": probing(10)},
+    "shallow-buffer": {"reno": sawtooth(48, RENO), "cubic": sawtooth(48, CUBIC), "bbr": probing(10)},
+    "codel": {"reno": sawtooth(46, RENO), "cubic": sawtooth(46, CUBIC)},
+    "high-delay": {"reno": PAYLOAD, "cubic": (PAYLOAD, PAYLOAD * (1 + 1172 / 23 / PACKETS)), "bbr": LONG},
+    "application-limited": {"reno": 8 * 32768 / 0.040 / 12e6},
+    "bufferbloat": {"reno": queue(7 / 9 * 240), "cubic": (queue(0.85 * 240), queue(0.925 * 240))},
+    "rate-down": {
+        "reno": queue(7 / 9 * (66 + HELD), HELD, SLOW),
+        "cubic": (queue(0.85 * (66 + HELD), HELD, SLOW), queue(0.925 * (66 + HELD), HELD, SLOW)),
+        "bbr": (0.406 * (6 + 10 * 0.446 - 8) + 0.041 * (16 - 6 - 10 * 0.446)) / 8,
+    },
+    "loss-rate": {"reno": 8 / (3 * 15**2), "cubic": 1 / (15 * 0.3 / FRIENDLY * 15 * 0.85)},
+    "collapse": {
+        "reno": (
+            PAYLOAD / PACKETS / (RTT * sqrt(0.6 / 3) + 0.241 * 0.3 * (1 + 32 * 0.09)),
+            PAYLOAD / PACKETS * sqrt(1.5 / 0.3) / RTT,
+        )
+    },
+    "late-flow": {"reno": share_left(RENO, 1.205), "cubic": share_left(CUBIC, 1.548)},
+    "l4s": {"bbr": 1 / (2 * ((share := 2 / 0.055 / PACKETS) ** 2 + (1 - share) ** 2))},
+    "short-beside-long": {
+        "reno": 0.092 + 2 * queue(7 / 9 * 160),
+        "cubic": (0.092 + 2 * queue(0.85 * 160), 0.092 + 2 * queue(0.925 * 160)),
+        "bbr": 0.092 + 2 * queue(2 * PATH),
+    },
+    "short-transfers": {"reno": 4 * RTT - 5e-3 + 74 / PACKETS},
+    "incast": {"reno": (16 * 64e3 / 1448 * 1538 * 8 / 1e9, 0.2 + 16 * 64e3 / 1448 * 1538 * 8 / 1e9)},
+    "random-loss": {"reno": PAYLOAD * sqrt(1.5 / 0.005) / RTT / PACKETS, "bbr": 0.995 * probing(16)},
+    "varying-rate": {
+        "reno": 7.71e6 * PAYLOAD,
+        "bbr": 1e6 * (7.71 - (climb(3, 9) + climb(9, 12) + climb(4, 8) + climb(6, 12)) / 14) * probing(10),
+    },
+    "jitter": {"reno": (sawtooth(64, RENO), PAYLOAD)},
+    "rate-up": {
+        "reno": (slow_growth(36.5, 1), 20e6 * PAYLOAD),
+        "cubic": (slow_growth(51.1, FRIENDLY), 20e6 * PAYLOAD),
+        "bbr": (1e6 * PAYLOAD * (20 - climb(2, 20) / 6), 20e6 * PAYLOAD),
+    },
+    "aggregation": {"reno": sawtooth(67, RENO, 51), "cubic": sawtooth(67, CUBIC, 51)},
+}
+
+
+def expected() -> Iterator[tuple[str, str, tuple[float, float]]]:
+    for name, found in FIGURES.items():
+        for control, law in found.items():
+            yield name, control, law if isinstance(law, tuple) else (law, law)
+
+
+@pytest.mark.parametrize(("name", "control", "bounds"), [*expected()])
+def test_a_law_follows_from_the_path(name: str, control: str, bounds: tuple[float, float]) -> None:
+    law = CASES[name].laws[control].figure
+    assert law is not None
+    assert law.bounds == pytest.approx(bounds, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("name", "control", "predicted", "is_first"),
+    [
+        ("far-flow", "reno", model.share_at_full_queue, False),
+        ("far-flow", "cubic", model.share_at_full_queue, False),
+        ("beside-cubic", "reno", model.share_at_full_queue, True),
+        ("beside-cubic", "bbr", model.share_beside_bbr, False),
+        ("beside-reno", "cubic", model.share_at_full_queue, True),
+        ("own-share", "reno", model.share_at_full_queue, True),
+        ("own-share", "bbr", model.share_beside_bbr, True),
+    ],
+)
+def test_a_share_is_that_of_the_models(name: str, control: str, predicted: model.Prediction, is_first: bool) -> None:
+    case = CASES[name]
+    declared = next(each for each in case.study.cases() if each.arm == control)
+    about = Scenario.of(declared.network, declared.path, KernelTraits(), declared.workload)
+    low, high = predicted(about).bounds
+    law = case.laws[control].figure
+    assert law is not None
+    assert law.bounds == pytest.approx((low, high) if is_first else (1 - high, 1 - low), abs=0.001)
+
+
+@pytest.mark.parametrize("case", [*CASES.values()], ids=CASES)
+def test_each_reference_has_a_law_or_an_open_question(case: JudgeCase) -> None:
+    assert case.laws.keys() == case.references.keys() == {"reno", "cubic", "bbr"}
+    for control, law in case.laws.items():
+        off = law.off(case.references[control])
+        assert law.open or (off is not None and abs(off) < 0.1), f"{control} is {off} off, without an open question"
+        assert law.figure is None or (law.because and law.source)
+
+
+@pytest.mark.parametrize(
+    ("law", "measured", "off", "shown"),
+    [
+        (Value(0.9, "1"), (0.8, 1.0), 0.0, "within"),
+        (Value(0.8, "1"), (1.0,), -0.2, "−20.0 %"),
+        (Value(1.0001, "1"), (1.0,), 0.0001, "0.0 %"),
+        (Value(2.0, "1", low=1.5, high=2.5), (1.0,), 0.5, "+50.0 %"),
+        (Value(2.0, "1", low=1.5, high=2.5), (1.0, 3.0), 0.0, "within"),
+        (None, (1.0,), None, "—"),
+        (Value(1.0, "1"), (0.0,), None, "—"),
+    ],
+)
+def test_how_far_a_law_is_off(law: Value | None, measured: tuple[float, ...], off: float | None, shown: str) -> None:
+    found = laws.ReferenceLaw(law, "", "", "").off([Value(each, "1") for each in measured])
+    assert found == (off if off is None else pytest.approx(off))
+    assert display.off(found) == shown
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x/y: {reno: {open: why}}", "x/y: unknown case"),
+        ("a/b: reno", "a/b: should be a mapping of congestion controls to laws"),
+        ("a/b: {reno: 5}", "a/b: reno: should be a mapping with figure, because and source, or with open"),
+        ("a/b: {reno: {}}", "a/b: reno: missing: figure, or open"),
+        ("a/b: {reno: {figure: 1, source: s}}", "a/b: reno: missing: because"),
+        ("a/b: {reno: {figur: 1}}", "a/b: reno: figur: unknown key; did you mean 'figure'?"),
+        ("a/b: {reno: {figure: 1 ms, because: b, source: s}}", "a/b: reno: figure is in s, and the case's figure in 1"),
+        ("a/b: {reno: {figure: [2, 1], because: b, source: s}}", "the lowest and the highest figure, in one unit"),
+        ("a/b: {reno: {figure: [1], because: b, source: s}}", "one figure, or a list of the lowest and the highest"),
+        ("a/b: {reno: {figure: soon, because: b, source: s}}", "'soon' is not a rate"),
+    ],
+)
+def test_a_mistake_has_its_line(text: str, message: str) -> None:
+    (found,) = laws.mistakes(parse(f"# laws\n{text}\n", Path("laws.yaml")), {"a/b": "1"})
+    assert message in found.message
+    assert (found.file, found.line) == ("laws.yaml", 2)
+
+
+def test_one_law_can_be_that_of_several_references() -> None:
+    found = laws.read({"reno, cubic": {"figure": [1, 2], "because": "b", "source": "s"}, "bbr": {"open": "o"}})
+    assert list(found) == ["reno", "cubic", "bbr"]
+    assert found["reno"] is found["cubic"]
+    assert (found["cubic"].figure, found["bbr"].figure) == (Value(1.5, "1", low=1, high=2), None)
+
+
+def row(name: str, case: JudgeCase) -> str:
+    """A case's line of the table in the guide."""
+    cells = []
+    for control, values in case.references.items():
+        law = case.laws[control]
+        mean = figure(Value(fmean(each.number for each in values), values[0].unit))
+        cells.append(f"{mean} ({display.stated(law.figure) if law.figure else 'open'})")
+    return f"| `{name}` | {' | '.join(cells)} |"
+
+
+@pytest.mark.parametrize(("name", "case"), [*CASES.items()], ids=CASES)
+def test_the_guide_has_the_laws(name: str, case: JudgeCase) -> None:
+    assert row(name, case) in (ROOT / "docs/measurements/congestion.md").read_text(encoding="utf-8")
