@@ -19,6 +19,7 @@ _PROBE_EVERY, _PROBE_LASTS, _PROBE_WINDOW = 10.0, 0.2, 4  # seconds, seconds, se
 _FAIR = ("fq_codel", "fq_pie", "cake")  # a queue for each flow, each with a controller of its delay
 _HEADER = 14  # bytes of a frame that a queue counts beside the packet
 _LEAST_WINDOW = 8  # segments: with fewer, timeouts bring the windows down further (Padhye and others, 1998)
+_RANDOM = 1.31  # a mean window times the root of the loss, for losses at random: Mathis and others (1997), table 1
 _SHALLOWEST, _DEEPEST = 1.0, 16.0  # bandwidth-delay products of queue
 
 
@@ -120,29 +121,34 @@ def share_by_chance(scenario: Scenario) -> Value:
 
 
 @law(
-    formula="p with Σ W(p) / (RTT + wait) = C",
-    source="Misra, Gong and Towsley (2000); Mathis and others (1997); RFC 9438, 5",
+    formula="p with Σ W(p) / (RTT + wait) = C; CoDel: C (1 + growth in an interval − half a cut of one flow)",
+    source="Misra, Gong and Towsley (2000); Mathis and others (1997); RFC 9438, 5; RFC 8289, 5",
     long_run=True,
     accuracy=0.3,
 )
 def dropped_by_aqm(scenario: Scenario) -> Value:
     """A controller that holds its target drops the share of packets with which the windows just fill the link.
 
-    The wait is the target of CoDel or PIE, and RED's fixed point. The range is that of `share_by_chance`.
+    The wait is the target of CoDel or PIE, and RED's fixed point. CoDel drops a packet when the queue has been above
+    the target for an interval, in which the windows still grow, and the drop cuts one window. So the mean windows are
+    those that fill the link, with this growth, less half of the cut. The range is that of `share_by_chance`.
     """
     return Value(loss_for(*_at_aqm(scenario)), "1")
 
 
 @law(
-    formula="q with N √(2/p(q)) / (RTT + q/C) = C",
-    source="Misra, Gong and Towsley (SIGCOMM 2000), the fixed point of their equations; Floyd and Jacobson (1993)",
+    formula="q with N 1.31 / √p(q) / (RTT + q/C) = C",
+    source="Misra, Gong and Towsley (SIGCOMM 2000), their fixed point; Mathis and others (1997), table 1; Floyd and "
+    "Jacobson (1993)",
     long_run=True,
     accuracy=0.2,
 )
 def red_wait(scenario: Scenario) -> Value:
     """RED's average queue settles at the length at which its losses let the windows of Reno flows just fill the link.
 
-    The law is for Reno, and for an average queue between RED's two thresholds that does not run empty after a cut. The
+    A drop hits a flow by chance, so that the mean window is 1.31 / √p. The fluid equations have √2, because they take
+    the mean of a window's square for the square of its mean. The law is for Reno, and for an average queue between
+    RED's two thresholds that does not run empty after a cut. The
     queue must be above the first threshold by an eighth of a window, because a cut moves it by half of a window.
     """
     hop = queued(scenario)
@@ -159,7 +165,7 @@ def red_wait(scenario: Scenario) -> Value:
     size = packet(scenario).bytes + _HEADER
 
     def excess(average: float) -> float:
-        window = sqrt(2 / red.marked_share(average, least, most, highest))
+        window = _RANDOM / sqrt(red.marked_share(average, least, most, highest))
         return sum(window / (each.rtt + average / size / rate) for each in rivals) - rate
 
     low, high = least.bytes * 1.0001, most.bytes * 0.9999
@@ -171,21 +177,23 @@ def red_wait(scenario: Scenario) -> Value:
     wait = low / size / rate
     check_windows(scenario, wait)
     check_no_empty_queue(scenario, hop, wait)
-    if 8 * (low - least.bytes) / size < sqrt(2 / red.marked_share(low, least, most, highest)):
+    if 8 * (low - least.bytes) / size < _RANDOM / sqrt(red.marked_share(low, least, most, highest)):
         raise ModelError("the average queue is so near RED's first threshold that single cuts decide it")
     return Value(wait, "s")
 
 
 def _at_aqm(scenario: Scenario) -> tuple[list[Rival], float, float]:
-    """Return the flows, the bottleneck's rate, and the wait that the controller holds.
+    """Return the flows, the rate that their mean windows have at the wait that the controller holds, and this wait.
 
     Raises ModelError for other paths.
     """
     rivals, queue, rate = rivals_of(scenario), queued(scenario).queue, segments_per_second(scenario)
     assert queue is not None
+    filled = 1.0
     match queue.kind:
         case "codel":
             wait = parameter_time(queue, "target", codel.TARGET).seconds
+            filled = _filled_by_codel(rivals, rate, wait, parameter_time(queue, "interval", codel.INTERVAL).seconds)
         case "pie":
             wait = parameter_time(queue, "target", pie.TARGET).seconds
         case "red":
@@ -195,7 +203,15 @@ def _at_aqm(scenario: Scenario) -> tuple[list[Rival], float, float]:
     window = rate * (sum(each.rtt for each in rivals) / len(rivals) + wait) / len(rivals)
     if window < _LEAST_WINDOW:
         raise ModelError(f"each of {len(rivals)} flows has a window of {window:.2g} segments: the law is for more")
-    return rivals, rate, wait
+    return rivals, rate * filled, wait
+
+
+def _filled_by_codel(rivals: list[Rival], rate: float, target: float, interval: float) -> float:
+    """Return the mean windows' part of what fills the path and a queue of the target."""
+    held = rate * (sum(each.rtt for each in rivals) / len(rivals) + target)
+    grown = sum((1.0 if each.kind == "reno" else FRIENDLY) * interval / (each.rtt + target) for each in rivals)
+    cut = sum(1 - BETA[each.kind] for each in rivals) / len(rivals)  # of one window
+    return 1 + grown / held - cut / 2 / len(rivals)
 
 
 def _used(flow: Scenario, turn: float, target: float, interval: float) -> float:

@@ -23,6 +23,7 @@ C = 0.4  # segments / s³: CUBIC's scaling constant, RFC 9438, 5
 BETA = {"reno": 0.5, "cubic": 0.7}  # the share of the window after a cut: RFC 5681, 3.1; RFC 9438, 4.6
 FRIENDLY = 3 * (1 - BETA["cubic"]) / (1 + BETA["cubic"])  # segments per round trip: RFC 9438, 4.3
 _LEAST_PERIOD, _LONGEST_PERIOD = 1e-3, 1e5  # seconds
+_LEAST_WINDOW = 4  # segments after a cut: with fewer, the next loss brings no three duplicate ACKs (RFC 5681, 3.2)
 _LEAST_LOSS, _MOST_LOSS = 1e-9, 0.5
 _TURNS = 30  # the mean wait changes by less than a millionth after so many
 
@@ -61,7 +62,7 @@ def share_at_full_queue(scenario: Scenario) -> Value:
     With losses in step, all windows grow for the same time T from one loss to the next. Reno's window grows by a
     segment in each round trip. CUBIC's grows with the cube of T, but no slower than Reno's. With equal chances, windows
     follow from the response functions. The figure is the mean of both shares. The law is for Reno and CUBIC at a FIFO,
-    with windows of at least four segments.
+    with windows of at least four segments after a cut.
     """
     rivals, rate, wait = _at_fifo(scenario)
     step = in_step(rivals, rate, wait)
@@ -112,23 +113,29 @@ def convergence_at_full_queue(index: float, window: float) -> Prediction:
         raise ValueError(f"an index of {index:g} is never reached or always: use one above 0 and below 1")
 
     @law(
-        formula="at most ⌈log d / log β⌉ × T + window, d² = (n − 1)(1 / index − 1)",
-        source="Chiu and Jain (1989); RFC 5681, 3.1; RFC 9438, 4.6",
+        formula="at most RTT + ⌈log d / log β⌉ × T + window, d² = (n − 1)(1 / index − 1)",
+        source="Chiu and Jain (1989); RFC 5681, 3.1; RFC 9438, 4.3 and 4.6",
         accuracy=0.2,
     )
     def convergence(scenario: Scenario) -> Value:
         """Each loss in step multiplies the difference of shares by β, until the shares have the index.
 
-        At first, the last flow has no share. The time is an upper bound, because slow start brings this flow a share
-        earlier. The law is for flows of one congestion control with equal round trips, under the conditions of
-        `share_at_full_queue`.
+        At first, the last flow has no share, and its handshake takes a round trip through the full queue. The time is
+        an upper bound, because slow start brings this flow a share earlier. The law is for flows of one congestion
+        control with equal round trips, under the conditions of `share_at_full_queue`, and for additive increase. CUBIC
+        has that only in its Reno-friendly region. Beyond it, a window first returns to that of the last
+        loss, which keeps the difference.
         """
         rivals, rate, wait = _at_fifo(scenario)
         if len(set(rivals)) > 1:
             raise ModelError("the flows' congestion control or round trips differ: the law is for equal flows")
         least = sqrt((len(rivals) - 1) * (1 / index - 1))
         losses = max(0, -(-log(least) // log(BETA[rivals[0].kind])))
-        longest = losses * in_step(rivals, rate, wait).period + window
+        step = in_step(rivals, rate, wait)
+        rounds = step.period / (rivals[0].rtt + step.wait)
+        if rivals[0].kind == "cubic" and _cubic(step.period).mean > _friendly(rounds).mean:
+            raise ModelError("CUBIC's window grows with the cube of time: the law is for additive increase")
+        longest = rivals[0].rtt + wait + losses * step.period + window
         return Value(longest, "s", low=window, high=longest)
 
     return convergence
@@ -202,9 +209,12 @@ def _at_fifo(scenario: Scenario) -> tuple[list[Rival], float, float]:
     rivals, hop = rivals_of(scenario), bottleneck(scenario)
     if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):
         raise ModelError(f"the bottleneck's queue is {hop.queue.kind}: the law is for a full FIFO")
-    wait = longest_wait(scenario, hop)
+    wait, rate = longest_wait(scenario, hop), segments_per_second(scenario)
     check_windows(scenario, wait)
-    return rivals, segments_per_second(scenario), wait
+    for rival, windows in zip(rivals, in_step(rivals, rate, wait).windows, strict=True):
+        if (left := BETA[rival.kind] * windows.top) < _LEAST_WINDOW:
+            raise ModelError(f"a window falls to {left:.2g} segments: the law is for more")
+    return rivals, rate, wait
 
 
 def _period(rivals: Sequence[Rival], rate: float, wait: float, mean: float) -> float:
@@ -221,10 +231,19 @@ def _windows(rival: Rival, period: float, wait: float) -> Windows:
     rounds = period / (rival.rtt + wait)
     if rival.kind == "reno":
         return Windows(2 * rounds, 1.5 * rounds)
-    slow = FRIENDLY * rounds / (1 - BETA["cubic"])
+    return max(_friendly(rounds), _cubic(period), key=lambda each: each.mean)
+
+
+def _cubic(period: float) -> Windows:
+    """Return the windows of a CUBIC flow beyond its Reno-friendly region that loses once in each period."""
     cube = C * period**3 / (1 - BETA["cubic"])
-    tops = (Windows(slow, slow * (1 + BETA["cubic"]) / 2), Windows(cube, cube * (1 - (1 - BETA["cubic"]) / 4)))
-    return max(tops, key=lambda each: each.mean)
+    return Windows(cube, cube * (1 - (1 - BETA["cubic"]) / 4))
+
+
+def _friendly(rounds: float) -> Windows:
+    """Return the windows of a CUBIC flow in its Reno-friendly region that loses once in so many round trips."""
+    slow = FRIENDLY * rounds / (1 - BETA["cubic"])
+    return Windows(slow, slow * (1 + BETA["cubic"]) / 2)
 
 
 def _root(rising: Callable[[float], float], low: float, high: float) -> float:

@@ -85,7 +85,7 @@ def test_a_difference_halves_with_each_loss() -> None:
     about = path("reno", "reno", rate="100 Mbit/s", limit=245)
     longest = model.convergence_at_full_queue(0.95, 1.0)(about)
     period = 163 / 2 * 0.0304
-    assert longest.number == pytest.approx(3 * period + 1, rel=0.05)
+    assert longest.number == pytest.approx(0.04 + 3 * period + 1, rel=0.05)
     assert longest.bounds == (1.0, longest.number)
     with pytest.raises(ValueError, match="an index of 1"):
         model.convergence_at_full_queue(1.0, 1.0)
@@ -128,15 +128,26 @@ def test_mathis_the_other_way_round() -> None:
     assert model.share_by_chance(far).number == pytest.approx(longer / (near + longer))
 
 
+def test_codel_lets_windows_grow_for_an_interval_and_cuts_one_of_them() -> None:
+    # 20 Mbit/s over 25.4 ms with the target hold 41.3 packets. Two windows grow by 100 ms / 25.4 ms each, and a cut
+    # takes half of one, an eighth of both on average.
+    about = path("reno", "reno", queue={"kind": "codel"})
+    rtt = model.base_rtt(about.flows[0].scenario).number + 0.005
+    held = 20e6 / FULL * rtt
+    window = (held + 2 * 0.1 / rtt - held / 8) / 2
+    assert model.dropped_by_aqm(about).number == pytest.approx(1.5 / window**2)
+    assert model.share_by_chance(about).number == pytest.approx(0.5)
+
+
 @given(st.integers(4, 5), st.floats(8, 14))
-def test_red_rests_at_the_fixed_point_of_misra_gong_and_towsley(count: int, megabits: float) -> None:
+def test_red_rests_where_windows_of_random_losses_fill_the_link(count: int, megabits: float) -> None:
     about = path(*["reno"] * count, rate=f"{megabits:.3f} Mbit/s", queue=RED)
     wait = model.red_wait(about).number
     assert about.rate is not None
     rate = about.rate.bps / FULL
     loss = red.marked_share(wait * rate * 1514, Size(15_000), Size(90_000), 0.1)
     rtt = model.base_rtt(about.flows[0].scenario).number
-    assert count * sqrt(2 / loss) / (rtt + wait) == pytest.approx(rate, rel=1e-3)
+    assert count * 1.31 / sqrt(loss) / (rtt + wait) == pytest.approx(rate, rel=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +163,13 @@ def test_red_rests_at_the_fixed_point_of_misra_gong_and_towsley(count: int, mega
         (model.share_at_full_queue, path("reno", "reno", limit=100, loss="1 %"), "frames by chance"),
         (model.share_at_full_queue, path(*["reno"] * 40, limit=100), r"has a window of 2\.\d segments"),
         (model.wait_at_full_queue, path("reno", "vegas", limit=100), "not for vegas"),
+        (model.share_in_step, path(*["reno"] * 16, limit=100), r"a window falls to 3\.\d segments"),
         (model.convergence_at_full_queue(0.9, 1), path("reno", "cubic", limit=100), "the law is for equal flows"),
+        (
+            model.convergence_at_full_queue(0.9, 1),
+            path("cubic", "cubic", rate="500 Mbit/s", limit=2000),
+            "the law is for additive increase",
+        ),
         (model.share_beside_bbr, path("bbr", "bbr", limit=100), "beside flows of Reno or of CUBIC"),
         (model.share_beside_bbr, path("bbr", "reno", "cubic", limit=100), "beside flows of Reno or of CUBIC"),
         (model.share_beside_bbr, path("bbr", "reno", limit=30), r"has 0\.\d+ bandwidth-delay products"),
