@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -125,6 +125,32 @@ def hold(kept: Path) -> bool:
     return kept.exists()
 
 
+@contextmanager
+def holding(kept: Iterable[Path]) -> Iterator[None]:
+    """Keep files and folders in a cache inside the context, except those that are missing or cannot be locked."""
+    with ExitStack() as stack:
+        for each in kept:
+            with suppress(OSError):
+                handle = os.open(each, os.O_RDONLY)
+                stack.callback(os.close, handle)
+                fcntl.flock(handle, fcntl.LOCK_SH)
+        yield
+
+
+@contextmanager
+def unheld(kept: Path) -> Iterator[None]:
+    """Keep other processes from holding a file or a folder inside the context.
+
+    Raises OSError if it is held or missing.
+    """
+    handle = os.open(kept, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
+
+
 def forget(kept: Iterable[Path]) -> None:
     """Remove the files and folders that no process holds and that no process used in the last week."""
     for old in kept:
@@ -134,15 +160,11 @@ def forget(kept: Iterable[Path]) -> None:
 
 
 def _remove(old: Path) -> None:
-    handle = os.open(old, os.O_RDONLY)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    with unheld(old):
         if old.is_dir():
             shutil.rmtree(old)
         else:
             old.unlink()
-    finally:
-        os.close(handle)
 
 
 @contextmanager

@@ -17,6 +17,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "kernel fetch": ("lab kernel fetch 6.1", "lab kernel fetch ./bzImage"),
     "kernel take": ("lab kernel take claims.tar.zst",),
     "kernel list": ("lab kernel list",),
+    "kernel prune": ("lab kernel prune", "lab kernel prune --keep 1 --remove"),
     "kernel baseline": ("lab kernel baseline before", "lab kernel baseline before tcp-nodelay --kernel 6.12"),
     "userland build": ("lab userland build", "lab userland build programs"),
     "userland lock": ("lab userland lock --keep",),

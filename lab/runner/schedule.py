@@ -12,10 +12,11 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from lab.base.building import holding
 from lab.errors import InputError, LabError
 from lab.guest.clock import cpu_takes_time
 from lab.guest.trial import Trial
-from lab.machine.kernel import Budget, Guest, Kernel
+from lab.machine.kernel import Budget, Guest, Kernel, UmlKernel
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.runner.guest import run as run_in_guest
@@ -92,11 +93,12 @@ class Runner:
             else:
                 todo[trial.address] = trial
         runs = {each[0].address: each for each in alike(todo.values())}
-        for crew, part in self._divided([each[0] for each in runs.values()], again):
-            for performed, outcome in crew.perform(part, progress.started):
-                for trial in runs[performed.address]:
-                    outcomes[trial.address] = found = self._shared(outcome, trial)
-                    progress.ended(trial, found, False)
+        with holding(each.path.parent for each in self.kernels if isinstance(each, UmlKernel)):
+            for crew, part in self._divided([each[0] for each in runs.values()], again):
+                for performed, outcome in crew.perform(part, progress.started):
+                    for trial in runs[performed.address]:
+                        outcomes[trial.address] = found = self._shared(outcome, trial)
+                        progress.ended(trial, found, False)
         return outcomes
 
     def _shared(self, outcome: Record | LabError, trial: Trial) -> Record | LabError:

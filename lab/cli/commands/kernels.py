@@ -14,6 +14,7 @@ from lab.errors import InputError
 
 if TYPE_CHECKING:
     from lab.machine.kernel import UmlKernel
+    from lab.machine.kernel.uml.pruning import Pruning
 
 kernels = typer.Typer(help="Build, fetch, take and list kernels under test.", no_args_is_help=True)
 
@@ -149,6 +150,25 @@ def list_kernels(as_json: Json = False) -> None:
     output.answer({"kernels": plain}, lambda: listing.render_kernels(plain), as_json)
 
 
+@kernels.command("prune")
+def prune_kernels(
+    keep: Annotated[int, typer.Option(help="The number of the newest kernels of each name that stay.", metavar="N", min=1)] = 3,
+    remove: Annotated[bool, typer.Option(help="Remove the kernels. Default: only list them.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Remove old kernels of changed C files.
+
+    The command never removes a kernel that a run uses. The patches stay in the cache, so that a kernel that a record
+    names can be built again in seconds.
+    """
+    from lab.base.building import shown
+    from lab.machine.kernel.uml import pruning
+
+    with shown() as progress:
+        found = pruning.prune(progress, keep, remove)
+    output.answer(found.plain(), lambda: "\n".join([*map(_line, found.kernels), _pruned(found)]), as_json)
+
+
 @kernels.command("baseline")
 def save_baseline(
     name: Annotated[str, typer.Argument(help="A name for the baseline.")],
@@ -167,6 +187,15 @@ def save_baseline(
     kept = save(name, *claims or (), kernel=kernel, on=on, seed=seed, results=results)
     said = f"baseline {name}: {plural(kept.records, 'record')} in {kept.folder}"
     output.answer(kept.plain(), lambda: said, as_json)
+
+
+def _pruned(found: Pruning) -> str:
+    from lab.report.wording import plural
+
+    said = f"{plural(len(found.kernels), 'kernel')}, {found.bytes >> 20} MiB"
+    if found.removed or not found.kernels:
+        return f"removed: {said}"
+    return f"to remove: {said}; add --remove"
 
 
 def _line(kernel: UmlKernel) -> str:

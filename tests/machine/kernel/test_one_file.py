@@ -9,7 +9,7 @@ import pytest
 
 from lab.base.building import Silent, alone
 from lab.machine.kernel import UmlKernel, boot, build, folder
-from lab.machine.kernel.uml import compiling
+from lab.machine.kernel.uml import cache, compiling
 from lab.machine.kernel.uml.relinking import Parts
 from lab.machine.userland.builder import build as userland
 from lab.spec.errors import SpecError
@@ -93,6 +93,7 @@ def test_the_same_file_gives_the_same_bytes(kernel: UmlKernel, parts: Parts, her
 def test_a_congestion_control_of_ones_own(here: Path) -> None:
     kernel = build(files=[written(here, "tcp_mine.c", MINE)])
     assert "mine" in available(kernel, here)
+    assert build(kernel.name, cache.changes_of(folder(), kernel.id)) == kernel  # if it is removed, its patches suffice
 
 
 @pytest.mark.kernels

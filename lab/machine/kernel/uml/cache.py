@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -18,12 +19,13 @@ from lab.guest.clock import Clock, Place
 from lab.machine.kernel.base import KernelMissing, Start, folder
 from lab.machine.kernel.root import Root
 from lab.machine.kernel.uml import intact
-from lab.machine.kernel.uml.recipe import HZ, changes
+from lab.machine.kernel.uml.recipe import HZ, Patch, changes
 from lab.machine.kernel.uml.start import start
 from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 
 CONFIG = "config"  # beside the program, as built
+CHANGES = "changes"  # in the cache: the patches of each kernel of changed C files, in folders by its id
 RECORD = "kernel.json"  # beside it: marks a complete kernel; its date is the last time that a build gave this kernel
 FIFOS = ("pfifo", "bfifo")  # every kernel has these
 
@@ -131,6 +133,8 @@ def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) ->
     """
     known = installed() if kernels is None else kernels
     matching = [kernel for kernel in known if kernel.answers_to(name)]
+    if not matching and name and kernels is None and (again := _again(name)):
+        raise KernelMissing(f"kernel '{name}' was removed; run `{again}`")
     if not matching:
         names = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in known))})" if known else ""
         what = f"kernel '{name}' is not built here" if name else "no kernel is built here"
@@ -141,6 +145,33 @@ def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) ->
         own = source.own_ids(folder())
         return next((kernel for kernel in matching if (kernel.base or kernel.id) in own), matching[0])
     return matching[0]
+
+
+def keep_changes(home: Path, id: str, name: str, patches: Iterable[Patch]) -> None:
+    """Store the patches of a kernel of changed C files, with which it can be built again."""
+    place = home / CHANGES / id
+    for number, patch in enumerate(patches):
+        file = place / str(number) / f"{patch.name}.patch"
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(patch.text)
+    (place / "name").write_text(f"{name}\n", encoding="utf-8")
+
+
+def changes_of(home: Path, id: str) -> list[Path]:
+    """Return the patches of the kernel with this id, in order; [] if it is no kernel of changed C files."""
+    place = home / CHANGES / id
+    found = sorted(place.glob("*/*.patch"), key=lambda each: int(each.parent.name))
+    return found if (place / "name").is_file() else []
+
+
+def _again(id: str) -> str:
+    """Return the command that builds a removed kernel of changed C files again, or "" if the id is not that of one."""
+    home = folder()
+    for place in home.glob(f"{CHANGES}/{id}*") if len(id) >= 8 and id.isalnum() else ():
+        if patches := changes_of(home, place.name):
+            name = (place / "name").read_text(encoding="utf-8").strip()
+            return f"lab kernel build {name} {' '.join(f'--patch {shlex.quote(str(each))}' for each in patches)}"
+    return ""
 
 
 def digests(patches: Iterable[bytes], fragments: Iterable[bytes]) -> tuple[str, ...]:
