@@ -152,7 +152,9 @@ def list_kernels(as_json: Json = False) -> None:
 
 @kernels.command("prune")
 def prune_kernels(
-    keep: Annotated[int, typer.Option(help="The number of the newest kernels of each name that stay.", metavar="N", min=1)] = 3,
+    keep: Annotated[
+        int, typer.Option(help="The number of the newest kernels of each name that stay.", metavar="N", min=1)
+    ] = 3,
     remove: Annotated[bool, typer.Option(help="Remove the kernels. Default: only list them.")] = False,
     as_json: Json = False,
 ) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import sqrt
 from pathlib import Path
 from statistics import fmean
@@ -15,6 +15,7 @@ from lab.ext.cc.cases import JudgeCase
 from lab.model.scenario import KernelTraits, Scenario
 from lab.report.wording import figure
 from lab.spec.document import parse
+from lab.spec.prediction import Prediction
 from lab.units import Value
 
 ROOT = Path(__file__).parents[3]
@@ -70,7 +71,9 @@ def share_left(left: float, period: float) -> float:
 SLOW = 2e6 / (8 * 1538)
 HELD = SLOW * 0.0462  # packets on the path of 2 Mbit/s
 LONG = PAYLOAD * (1 - 1.2 / 11.2)
-FIGURES = {  # case -> reference -> the law's figure, or its bounds
+FIGURES: Mapping[
+    str, Mapping[str, float | tuple[float, float]]
+] = {  # case -> reference -> the law's figure, or its bounds
     "one-flow": {"reno": PAYLOAD, "cubic": PAYLOAD, "bbr": probing(10)},
     "shallow-buffer": {"reno": sawtooth(48, RENO), "cubic": sawtooth(48, CUBIC), "bbr": probing(10)},
     "codel": {"reno": sawtooth(46, RENO), "cubic": sawtooth(46, CUBIC)},
@@ -138,7 +141,7 @@ def test_a_law_follows_from_the_path(name: str, control: str, bounds: tuple[floa
         ("own-share", "bbr", model.share_beside_bbr, True),
     ],
 )
-def test_a_share_is_that_of_the_models(name: str, control: str, predicted: model.Prediction, is_first: bool) -> None:
+def test_a_share_is_that_of_the_models(name: str, control: str, predicted: Prediction, is_first: bool) -> None:
     case = CASES[name]
     declared = next(each for each in case.study.cases() if each.arm == control)
     about = Scenario.of(declared.network, declared.path, KernelTraits(), declared.workload)
