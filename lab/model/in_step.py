@@ -62,7 +62,7 @@ def share_at_full_queue(scenario: Scenario) -> Value:
     With losses in step, all windows grow for the same time T from one loss to the next. Reno's window grows by a
     segment in each round trip. CUBIC's grows with the cube of T, but no slower than Reno's. With equal chances, windows
     follow from the response functions. The figure is the mean of both shares. The law is for Reno and CUBIC at a FIFO,
-    with windows of at least four segments after a cut.
+    with windows of at least four segments.
     """
     rivals, rate, wait = _at_fifo(scenario)
     step = in_step(rivals, rate, wait)
@@ -122,9 +122,9 @@ def convergence_at_full_queue(index: float, window: float) -> Prediction:
 
         At first, the last flow has no share, and its handshake takes a round trip through the full queue. The time is
         an upper bound, because slow start brings this flow a share earlier. The law is for flows of one congestion
-        control with equal round trips, under the conditions of `share_at_full_queue`, and for additive increase. CUBIC
-        has that only in its Reno-friendly region. Beyond it, a window first returns to that of the last
-        loss, which keeps the difference.
+        control with equal round trips, under the conditions of `share_at_full_queue`, with at least four segments after
+        a cut, and for additive increase. CUBIC has that only in its Reno-friendly region. Beyond it, a window first
+        returns to that of the last loss, which keeps the difference.
         """
         rivals, rate, wait = _at_fifo(scenario)
         if len(set(rivals)) > 1:
@@ -132,6 +132,8 @@ def convergence_at_full_queue(index: float, window: float) -> Prediction:
         least = sqrt((len(rivals) - 1) * (1 / index - 1))
         losses = max(0, -(-log(least) // log(BETA[rivals[0].kind])))
         step = in_step(rivals, rate, wait)
+        if (left := BETA[rivals[0].kind] * step.windows[0].top) < _LEAST_WINDOW:
+            raise ModelError(f"windows fall to {left:.2g} segments, and that of the last flow is smaller")
         rounds = step.period / (rivals[0].rtt + step.wait)
         if rivals[0].kind == "cubic" and _cubic(step.period).mean > _friendly(rounds).mean:
             raise ModelError("CUBIC's window grows with the cube of time: the law is for additive increase")
@@ -209,12 +211,9 @@ def _at_fifo(scenario: Scenario) -> tuple[list[Rival], float, float]:
     rivals, hop = rivals_of(scenario), bottleneck(scenario)
     if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):
         raise ModelError(f"the bottleneck's queue is {hop.queue.kind}: the law is for a full FIFO")
-    wait, rate = longest_wait(scenario, hop), segments_per_second(scenario)
+    wait = longest_wait(scenario, hop)
     check_windows(scenario, wait)
-    for rival, windows in zip(rivals, in_step(rivals, rate, wait).windows, strict=True):
-        if (left := BETA[rival.kind] * windows.top) < _LEAST_WINDOW:
-            raise ModelError(f"a window falls to {left:.2g} segments: the law is for more")
-    return rivals, rate, wait
+    return rivals, segments_per_second(scenario), wait
 
 
 def _period(rivals: Sequence[Rival], rate: float, wait: float, mean: float) -> float:

@@ -28,7 +28,7 @@ def test_a_case_follows_from_its_date_and_number() -> None:
 
 def test_each_kind_is_drawn_and_most_laws_answer() -> None:
     answers: Counter[tuple[str, bool]] = Counter()
-    for number in range(1, 101):
+    for number in range(1, 301):
         drawn = several.draw(DAY, number)
         assert drawn.case.prediction is not None
         assert drawn.allowed == drawn.case.prediction.accuracy
@@ -42,7 +42,7 @@ def test_each_kind_is_drawn_and_most_laws_answer() -> None:
         *("share-by-chance", "drops-of-an-AQM", "wait-in-RED", "convergence"),
     }
     refused = sum(count for (_, is_answered), count in answers.items() if not is_answered)
-    assert 0 < refused <= 15, "a path outside a law's range is drawn, too, but not often"
+    assert 0 < refused <= 45, "a path outside a law's range is drawn, too, but not often"
 
 
 def score(law: float | None, measured: float, naive: float, number: int = 3) -> Score:

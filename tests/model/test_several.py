@@ -163,7 +163,7 @@ def test_red_rests_where_windows_of_random_losses_fill_the_link(count: int, mega
         (model.share_at_full_queue, path("reno", "reno", limit=100, loss="1 %"), "frames by chance"),
         (model.share_at_full_queue, path(*["reno"] * 40, limit=100), r"has a window of 2\.\d segments"),
         (model.wait_at_full_queue, path("reno", "vegas", limit=100), "not for vegas"),
-        (model.share_in_step, path(*["reno"] * 16, limit=100), r"a window falls to 3\.\d segments"),
+        (model.convergence_at_full_queue(0.9, 1), path(*["reno"] * 16, limit=100), r"windows fall to 3\.\d segments"),
         (model.convergence_at_full_queue(0.9, 1), path("reno", "cubic", limit=100), "the law is for equal flows"),
         (
             model.convergence_at_full_queue(0.9, 1),
