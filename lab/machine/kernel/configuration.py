@@ -13,8 +13,11 @@ def hz(configuration: str) -> int | None:
     return int(found.group(1)) if found else None
 
 
-def max_header(configuration: str) -> int:
-    """Return MAX_HEADER (include/linux/netdevice.h): the bytes that an skb reserves for link and tunnel headers."""
+def max_header(configuration: str, ours: bool = False) -> int:
+    """Return MAX_HEADER (include/linux/netdevice.h): the bytes that an skb reserves for link and tunnel headers.
+
+    With `ours`, the kernel has the lab's patches, one of which reserves nothing for tunnels.
+    """
     builtin = set(re.findall(r"^CONFIG_(\w+)=y$", configuration, re.MULTILINE))
     enabled = builtin | set(re.findall(r"^CONFIG_(\w+)=m$", configuration, re.MULTILINE))
     if "HYPERV_NET" in builtin:
@@ -23,5 +26,5 @@ def max_header(configuration: str) -> int:
         link = 128 if "MAC80211_MESH" in builtin else 96
     else:
         link = 32
-    tunnel = 48 if any(name in enabled for name in _TUNNELS) else 0
+    tunnel = 48 if not ours and any(name in enabled for name in _TUNNELS) else 0
     return link + tunnel

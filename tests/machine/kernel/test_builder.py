@@ -192,7 +192,7 @@ def test_a_fragment_makes_another_kernel(tree: Path, tmp_path: Path) -> None:
     fragment = tmp_path / "tunnels.config"
     fragment.write_text("CONFIG_NET_IPIP=y\n# CONFIG_VETH is not set\n")
     plain, kernel = build(source_file=packed(tree)), build(config=[fragment], source_file=packed(tree))
-    assert (kernel.name, kernel.config, kernel.base, kernel.max_header) == ("7.2-tunnels", ("tunnels",), plain.id, 80)
+    assert (kernel.name, kernel.config, kernel.base, kernel.max_header) == ("7.2-tunnels", ("tunnels",), plain.id, 32)
     lines = kernel.path.with_name("config").read_text().splitlines()
     assert "CONFIG_NET_IPIP=y" in lines
     assert "CONFIG_VETH=y" not in lines

@@ -340,6 +340,6 @@ def _collect(place: Path, tree: Path, found: Source, wanted: _Wanted, compiler: 
         digests=cache.digests([patch.text for patch in wanted.extra], [each.content for each in wanted.fragments]),
         config=tuple(each.name for each in wanted.fragments),
         tree=found.checkout.tree.name if found.checkout else "",
-        max_header=configuration.max_header((place / "config").read_text()) if wanted.fragments else None,
+        max_header=configuration.max_header((place / "config").read_text(), ours=True) if wanted.fragments else None,
     )
     cache.save(kernel)

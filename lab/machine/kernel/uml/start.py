@@ -18,6 +18,8 @@ from lab.units import Size
 # includes what its C library had registered for restartable sequences, and the host ends a process that cannot write
 # there.
 UNREGISTERED = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
+# Without these options, every namespace would have a tunnel of each kind, and the first one a bond.
+NO_DEVICES = ("fb_tunnels=none", "bonding.max_bonds=0")
 START = 1_750_000_000_000_000_000  # ns: the date at a guest's boot in virtual time, 2025-06-15 15:06:40 UTC
 
 
@@ -58,7 +60,7 @@ def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory:
     same = [f"{name}={value}" for name, value in baseline.ENVIRONMENT.items()] if clock == "virtual" else []
     files = ["root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"]
     consoles = ["con=null", "con0=null,fd:1", "con1=fd:0"]  # the kernel's log; the command's terminal, if it has one
-    return (str(program), *hidden, *files, *consoles, *virtual, *same, f"init={root.init}")
+    return (str(program), *hidden, *files, *consoles, *NO_DEVICES, *virtual, *same, f"init={root.init}")
 
 
 def _memory_folder(memory: Size, folder: Path) -> Path:
