@@ -25,6 +25,8 @@ _TASKS = {"Workloads": "lab.guest.workload", "Probes": "lab.guest.probe", "Middl
 _PARTS = {
     "LinkPart": "A link, and each of its directions",
     "NodePart": "A host or a router, with settings",
+    "RoutePart": "One of `routes`",
+    "MulticastPart": "One of `multicast`",
     "EndPart": "An end of a link",
     "OffloadsPart": "Offloads",
     "BurstLossPart": "`burst_loss`",

@@ -138,11 +138,19 @@ def _provide(wanted: HandsOn) -> None:
 
 
 def name_everyone(network: Network) -> None:
-    """Write every node's addresses to /etc/hosts, and a preference for IPv4 to /etc/gai.conf, in the guest only."""
+    """Write every node's addresses to /etc/hosts, and a preference for IPv4 to /etc/gai.conf, in the guest only.
+
+    NODE.LINK names the addresses of one end. The names of a network that chooses an IP version have no other address.
+    """
     lines = ["127.0.0.1 localhost", "::1 localhost"]
     for node in network.nodes:
-        addresses = [text.split("/")[0] for end in network.interfaces(node.name) for text in end.addresses]
-        lines += [f"{address} {node.name}" for address in addresses]
+        ends = [(name, end) for name, end in network.ends() if end.node == node.name]
+        named = [(text.split("/")[0], name) for name, end in ends for text in end.addresses]
+        lines += [
+            f"{address} {node.name} {name}"
+            for address, name in named
+            if network.names != ("ipv4" if ":" in address else "ipv6")
+        ]
     texts = {"hosts": "\n".join(lines) + "\n", "gai.conf": IPV4_FIRST}
     if not (ETC / "gai.conf").exists():  # the root is read-only, so no file can be added: replace the whole folder
         with suppress(OSError):  # a guest cannot read all of the host's files there

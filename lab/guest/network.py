@@ -187,7 +187,7 @@ class Interface(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     node: Name
     name: Name
-    mac: Annotated[str, Meta(pattern=r"\A[0-9a-f]{2}(:[0-9a-f]{2}){5}\Z")]
+    mac: Annotated[str, Meta(pattern=r"\A([0-9a-f]{2}(:[0-9a-f]{2}){5})?\Z")]  # empty for an end without one
     mtu: Size  # the device's
     addresses: tuple[Address, ...]  # in CIDR form; empty for a switch's port
     offloads: Offloads
@@ -210,31 +210,110 @@ class Link(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (first, self.forward, second), (second, self.back, first)
 
 
-class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes a route of one node."""
+class Carried(str, Enum):
+    """Names the kinds of links that other links carry."""
+
+    BOND = "bond"
+    VLAN = "vlan"
+    GRE = "gre"
+    IPIP = "ipip"
+    VXLAN = "vxlan"
+
+
+class Bonding(str, Enum):
+    """Names the ways in which a bond uses its links."""
+
+    BALANCE_RR = "balance-rr"
+    ACTIVE_BACKUP = "active-backup"
+    LACP = "802.3ad"
+
+
+class Overlay(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Describes a link between two interfaces that other links carry: a bond, a VLAN or a tunnel."""
+
+    name: Name
+    kind: Carried
+    ends: tuple[Interface, Interface]
+    below: tuple[tuple[Name, ...], tuple[Name, ...]]  # each end's interfaces that carry it
+    outer: tuple[Address, Address] | None = None  # of a tunnel: each end's address in the packets that carry it
+    number: Count = 0  # a VLAN's id, a VXLAN's network identifier, or a GRE tunnel's key; 0: no key
+    mode: Bonding | None = None  # of a bond; this and the next two
+    hash: Literal["layer2", "layer2+3", "layer3+4"] = "layer2"  # what decides the link of a frame in an 802.3ad bond
+    probe: Duration = Duration(0)  # how often ARP checks each link; 0: only the carrier counts
+
+    def sides(self) -> tuple[tuple[Interface, int], tuple[Interface, int]]:
+        """Return (end, its number) for both ends."""
+        return (self.ends[0], 0), (self.ends[1], 1)
+
+
+class Hop(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes one of several next hops of a route."""
+
+    interface: Name
+    via: Address
+    weight: Annotated[int, Meta(ge=1, le=256)]
+
+
+class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Describes a route of one node. Records always have the first five fields."""
 
     to: Destination
     interface: Name
-    via: Address | None = None  # None: on-link
-    mtu: Size | None = None  # None: the device's; the same holds for the next field
-    advmss: Size | None = None
+    via: Address | None  # None: on-link
+    mtu: Size | None  # None: the device's; the same holds for the next field
+    advmss: Size | None
+    hops: tuple[Hop, ...] = ()  # all next hops if there are several; `interface` and `via` are the first one's
+    metric: Count = 0  # 0: the kernel's default; the same holds for the next two, in segments
+    initcwnd: Count = 0
+    initrwnd: Count = 0
+    table: Count = 0  # of a VRF; 0: the main table
+    declared: bool = False  # whether the topology declares it
 
 
-class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Vrf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes a part of a node with a routing table of its own."""
+
+    name: Name
+    table: Count
+    interfaces: tuple[Name, ...]
+
+
+class Forwarding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Describes where a router sends the multicast packets of one source."""
+
+    group: Address
+    source: Address
+    interface: Name  # at which they arrive
+    out: tuple[Name, ...]
+
+
+class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Describes a host, router or switch with its own network namespace."""
 
     name: Name
     kind: Kind
     sysctls: dict[Sysctl, SysctlValue]  # set in the node's namespace
     routes: tuple[Route, ...]
+    vrfs: tuple[Vrf, ...] = ()
+    multicast: tuple[Forwarding, ...] = ()
+
+    def vrf(self, interface: str) -> Vrf | None:
+        """Return the VRF of an interface, or None."""
+        return next((vrf for vrf in self.vrfs if interface in vrf.interfaces), None)
 
 
-class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes a whole network. Node and link names are unique, and the node of every interface is in `nodes`."""
+class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """Describes a whole network. Node and link names are unique, and the node of every interface is in `nodes`.
+
+    NODE.LINK names a node as its end of that link, with the address that it has there.
+    """
 
     name: str
     nodes: Annotated[tuple[Node, ...], Meta(min_length=1)]
     links: tuple[Link, ...]
+    overlays: tuple[Overlay, ...] = ()  # each after the ones that carry it
+    neighbours: Literal["known", "asked"] = "known"  # whether hardware addresses are known from the start
+    names: Literal["", "ipv4", "ipv6"] = ""  # the only IP version to which names resolve; "": both, IPv4 first
 
     @property
     def is_left_to_chance(self) -> bool:
@@ -242,24 +321,35 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return any(direction.is_left_to_chance for link in self.links for _, direction, _ in link.directions())
 
     def node(self, name: str) -> Node:
-        """Return the node called `name`. Raises KeyError if there is no such node."""
+        """Return the node called `name`, or the node of the end NODE.LINK. Raises KeyError if there is none."""
+        found = self.end(name)
         for node in self.nodes:
-            if node.name == name:
+            if node.name == (found.node if found else name):
                 return node
         raise KeyError(name)
 
+    def ends(self) -> tuple[tuple[str, Interface], ...]:
+        """Return (NODE.LINK, interface) for all ends of links and overlays."""
+        every: tuple[Link | Overlay, ...] = (*self.links, *self.overlays)
+        return tuple((f"{end.node}.{link.name}", end) for link in every for end in link.ends)
+
+    def end(self, name: str) -> Interface | None:
+        """Return the interface of NODE.LINK, or None if there is no such end."""
+        return next((end for known, end in self.ends() if known == name), None) if "." in name else None
+
     def interfaces(self, node: str) -> tuple[Interface, ...]:
-        """Return the interfaces of `node`, in link order."""
-        return tuple(end for link in self.links for end in link.ends if end.node == node)
+        """Return the interfaces of `node`, in the order of links, then overlays."""
+        return tuple(end for _, end in self.ends() if end.node == node)
 
     def address(self, node: str, version: int = 4) -> str:
-        """Return a node's first address of this IP version, without prefix length; without links, the loopback address.
+        """Return the first address of this IP version, without prefix length, of a node or an end NODE.LINK.
 
-        Raises KeyError if the node has no such address.
+        Without links, it is the loopback address. Raises KeyError if there is no such address.
         """
         if not self.links and any(each.name == node for each in self.nodes):
             return "::1" if version == 6 else "127.0.0.1"
-        for interface in self.interfaces(node):
+        found = self.end(node)
+        for interface in (found,) if found else self.interfaces(node):
             for address in interface.addresses:
                 if (":" in address) == (version == 6):
                     return address.split("/")[0]

@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -128,7 +128,8 @@ def perform(trial: Trial, folder: Path) -> dict[str, Any]:
             wires = monitor.measure(fabric)
         _write(out / outputs.QDISCS_BEFORE, fabric.qdiscs())
         with ExitStack() as undo:
-            spaces = {node.name: fabric.namespace(node.name) for node in network.nodes}
+            names = {node.name: node.name for node in network.nodes} | {end: at.node for end, at in network.ends()}
+            spaces = {name: fabric.namespace(node) for name, node in names.items()}
             testbed = Testbed(
                 spaces,
                 _addresses(network),
@@ -170,13 +171,15 @@ def _chance(trial: Trial) -> str:
 
 
 def _addresses(network: Network) -> dict[tuple[str, int], str]:
+    """Return the address of each node, and of each end NODE.LINK, by IP version."""
     found = {}
     for node in network.nodes:
         for version in (4, 6):
-            try:
+            with suppress(KeyError):
                 found[node.name, version] = network.address(node.name, version)
-            except KeyError:
-                continue
+    for name, end in network.ends():
+        for text in end.addresses:
+            found[name, 6 if ":" in text else 4] = text.split("/")[0]
     return found
 
 

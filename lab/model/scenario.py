@@ -100,7 +100,9 @@ class Scenario:
             sender, receiver = (network.node(name) for name in path)
         except KeyError as error:
             raise InputError(f"the network '{network.name}' has no node {error}") from error
-        hops = _hops(network, *path)
+        if reason := _beyond(network):
+            raise InputError(f"no prediction covers the network '{network.name}': {reason}")
+        hops = _hops(network, sender.name, receiver.name)
         return cls(
             tuple(hop.ahead for hop in hops),
             tuple(hop.behind for hop in reversed(hops)),
@@ -212,6 +214,20 @@ class FlowScenario:
 def _data_path(workload: Traffic) -> tuple[str, str]:
     ends = workload.client, workload.server
     return ends[::-1] if workload.server_sends else ends
+
+
+def _beyond(network: Network) -> str | None:
+    """Return why a packet's path may differ from the shortest way over wires, or None if it cannot."""
+    if network.overlays:
+        return f"link '{network.overlays[0].name}' is a {network.overlays[0].kind.value}"
+    if network.neighbours == "asked":
+        return "its nodes ask for their neighbours' addresses first"
+    for node in network.nodes:
+        if node.vrfs:
+            return f"'{node.name}' has VRFs"
+        if any(route.declared for route in node.routes):
+            return f"the topology declares routes of '{node.name}'"
+    return None
 
 
 class _Hop(NamedTuple):

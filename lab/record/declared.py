@@ -75,10 +75,11 @@ def trial_in(text: bytes) -> Trial:
 
 
 def _of_network(network: Network) -> Iterator[str]:
-    nodes, links = [node.name for node in network.nodes], [link.name for link in network.links]
+    nodes = [node.name for node in network.nodes]
+    links = [*(link.name for link in network.links), *(overlay.name for overlay in network.overlays)]
     if len(set(nodes)) < len(nodes) or len(set(links)) < len(links):
         yield "two nodes, or two links, of the same name"
-    strange = {end.node for link in network.links for end in link.ends} - set(nodes)
+    strange = {end.node for _, end in network.ends()} - set(nodes)
     yield from (f"a link ends at {node}, which is not a node" for node in sorted(strange))
 
 

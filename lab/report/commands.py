@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
+from lab.report import overlays
 from lab.units import Size
 
 _Plain = Mapping[str, Any]
@@ -194,7 +195,4 @@ def _settings(network: _Plain) -> Iterator[str]:
             yield f"# {node['name']}"
         for key, value in sorted(node["sysctls"].items()):
             yield f"ip netns exec {node['name']} sysctl -w {key}={quote(str(value))}"
-        for route in node["routes"]:
-            via = f" via {route['via']}" if route["via"] else ""
-            more = "".join(f" {key} {_bytes(route[key])}" for key in ("mtu", "advmss") if route[key])
-            yield f"ip -n {node['name']} route replace {route['to']}{via} dev {route['interface']}{more}"
+    yield from overlays.commands(network)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from lab.report import overlays
 from lab.report.layout import columns, direction
 
 _BOX, _HEIGHT, _ROW = 84, 36, 130  # a node's least width and its height; the least distance between rows
@@ -31,8 +32,10 @@ def diagram(network: Mapping[str, Any], start: str) -> str:
     rows = max(len(column) for column in found)
     width = max(_WIDTH, box + (_STEP + box - _BOX) * (len(found) - 1))
     step = (width - box) / max(len(found) - 1, 1)
-    bows = _bows(network["links"])
-    margin = max(bows, default=0)
+    carried = network.get("overlays", ())
+    bows = _bows([*network["links"], *carried])
+    bows = [bow or (_BOW if number >= len(network["links"]) else 0) for number, bow in enumerate(bows)]
+    margin = max(map(abs, bows), default=0)
     row = _row(network["links"], step - box)
     places = {
         node: (box / 2 + step * x, 48 + margin + row * (y + (rows - len(column)) / 2))
@@ -40,7 +43,10 @@ def diagram(network: Mapping[str, Any], start: str) -> str:
         for y, node in enumerate(column)
     }
     height = 96 + 2 * margin + row * (rows - 1)
-    links = "".join(_link(link, places, box, bow) for link, bow in zip(network["links"], bows, strict=True))
+    links = "".join(_link(link, places, box, bow) for link, bow in zip(network["links"], bows, strict=False))
+    links += "".join(
+        _carried(link, places, bow) for link, bow in zip(carried, bows[len(network["links"]) :], strict=True)
+    )
     nodes = "".join(_node(name, *places[name], box) for name in places)
     title = f"Topology {network['name']}: {', '.join(places)}"
     return (
@@ -91,6 +97,16 @@ def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], bo
         *_label(x, y + 16, f"← {direction(below)}", x2 - x1 - box, up=False, ground=ground),
     ]
     return "".join(lines)
+
+
+def _carried(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], bow: float) -> str:
+    """Return a dashed curve with the name and the kind of a link that others carry."""
+    (x1, y1), (x2, y2) = sorted(places[end["node"]] for end in link["ends"])
+    turns = [f"{x1 + share * (x2 - x1):g} {y1 + share * (y2 - y1) + bow / 0.75:g}" for share in (0.1, 0.9)]
+    style = _LINE.replace("#fff", "none") + ' stroke-dasharray="5 4"'
+    path = f'<path d="M{x1:g} {y1:g} C{" ".join(turns)} {x2:g} {y2:g}" {style}/>'
+    x, y = (x1 + x2) / 2, (y1 + y2) / 2 + bow + 4
+    return path + "".join(_label(x, y, f"{link['name']}: {overlays.described(link)}", x2 - x1, up=True, ground=True))
 
 
 def _label(x: float, y: float, text: str, room: float, up: bool, ground: bool) -> list[str]:

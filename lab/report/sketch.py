@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from lab.report import overlays
 from lab.report.layout import direction, neighbours
 
 if TYPE_CHECKING:
@@ -13,11 +14,12 @@ if TYPE_CHECKING:
 
 
 def sketch(network: Mapping[str, Any], start: str) -> RenderableType:
-    """Return the tree of links from `start`, then a tree for each unconnected part.
+    """Return the tree of wires from `start`, then a tree for each unconnected part, then all that wires carry.
 
     Each link appears once, at the node nearer to `start`; `→` points away from `start`.
     """
     from rich.console import Group
+    from rich.text import Text
     from rich.tree import Tree
 
     names = [start, *(node["name"] for node in network["nodes"] if node["name"] != start)]
@@ -39,7 +41,8 @@ def sketch(network: Mapping[str, Any], start: str) -> RenderableType:
                         seen.add(other)
                         if not again:
                             queue.append((other, twig))
-    return Group(*trees)
+    notes = [Text.assemble((name, "bold"), f"  {text}") for name, text in overlays.notes(network)]
+    return Group(*trees, *(["", *notes] if notes else ()))
 
 
 def _node(network: Mapping[str, Any], name: str) -> RenderableType:

@@ -75,10 +75,12 @@ def _commands(workload: Any, addresses: Mapping[tuple[str, int], str], port: int
 
 
 def _addresses(network: Mapping[str, Any]) -> dict[tuple[str, int], str]:
-    """Return the first address of each host, by IP version."""
+    """Return the first address of each host, and the address of each end NODE.LINK, by IP version."""
     found: dict[tuple[str, int], str] = {}
-    for end in (end for link in network["links"] for end in link["ends"]):
+    every = (*network["links"], *network.get("overlays", ()))
+    for name, end in ((each["name"], end) for each in every for end in each["ends"]):
         for address in end["addresses"]:
             plain = address.split("/")[0]
-            found.setdefault((end["node"], 6 if ":" in plain else 4), plain)
+            for node in (end["node"], f"{end['node']}.{name}"):
+                found.setdefault((node, 6 if ":" in plain else 4), plain)
     return found

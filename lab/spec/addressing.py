@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
-from lab.guest.network import WAYS
+from lab.guest.network import WAYS, Carried
+from lab.spec.carried import MTU, TUNNELS, Carriers
 from lab.spec.document import Place
 from lab.spec.format import TopologyPart
 from lab.spec.parts import MTU_MIN_IPV6, Mistakes
@@ -15,7 +16,6 @@ from lab.units import Size
 
 End = tuple[str, str]  # (link, node)
 Prefix = ipaddress.IPv4Network | ipaddress.IPv6Network
-MTU = Size(1500)  # IEEE 802.3's largest payload
 
 
 @dataclass(frozen=True)
@@ -25,13 +25,17 @@ class Subnet:
     links: tuple[str, ...]
     members: tuple[End, ...]  # the ends on hosts and routers
     ipv6: bool
+    is_tunnel: bool = False  # no automatic route leads through it
     prefixes: dict[int, Prefix] = field(default_factory=dict)  # IP version -> prefix
     addresses: dict[End, dict[int, str]] = field(default_factory=dict)  # CIDR form, by IP version
 
 
 def mtu(topology: TopologyPart, link: str, way: Literal["forward", "back"]) -> Size:
     """Return the largest IP packet that the link carries in that direction."""
-    return topology.links[link].way(way, "mtu") or MTU
+    found = topology.links[link]
+    if found.carried is None:
+        return found.way(way, "mtu") or MTU
+    return Carriers.of(topology).mtu(link, list(found.ends)[WAYS.index(way)])
 
 
 def mac(link: int, end: int) -> str:
@@ -60,9 +64,12 @@ def subnets(topology: TopologyPart) -> tuple[Subnet, ...]:
 
 
 def _joined(topology: TopologyPart) -> list[tuple[str, ...]]:
-    """Group links by the switches that join them."""
+    """Group links by the switches that join them, without the wires of bonds."""
     groups: list[tuple[set[str], list[str]]] = []
+    bonded = Carriers.of(topology).bonded
     for name, link in topology.links.items():
+        if name in bonded:
+            continue
         switches = {end for end in link.ends if end in topology.switches}
         touching = [group for group in groups if group[0] & switches]
         for group in touching:
@@ -76,7 +83,8 @@ def _joined(topology: TopologyPart) -> list[tuple[str, ...]]:
 def _subnet(topology: TopologyPart, links: tuple[str, ...]) -> Subnet:
     members = tuple((link, end) for link in links for end in topology.links[link].ends if end not in topology.switches)
     ipv6 = all(mtu(topology, link, way).bytes >= MTU_MIN_IPV6 for link in links for way in WAYS)
-    return Subnet(links, members, ipv6)
+    kinds = {topology.links[link].carried for link in links}
+    return Subnet(links, members, ipv6 and Carried.IPIP not in kinds, bool(kinds.intersection(TUNNELS)))
 
 
 def _switched(topology: TopologyPart, subnet: Subnet) -> Iterator[tuple[Place, str]]:
@@ -124,6 +132,9 @@ def _ipv6_in_vain(topology: TopologyPart, subnet: Subnet) -> Iterator[tuple[Plac
         for index, text in enumerate(topology.links[link].ends[node].addresses):
             if ":" in text:
                 place = ("links", link, "ends", node, "addresses", index)
+                if topology.links[link].carried is Carried.IPIP:
+                    yield place, "an IPIP tunnel carries IPv4 only; use GRE"
+                    continue
                 yield place, f"IPv6 needs an MTU of {MTU_MIN_IPV6} B in both directions, and this subnet's is smaller"
 
 

@@ -18,10 +18,11 @@ from pydantic import (
 )
 
 from lab.guest.network import Shaper
-from lab.spec import changing
+from lab.spec import changing, overlay
 from lab.spec.direction import DirectionPart
 from lab.spec.document import Place
 from lab.spec.parts import DurationText, Mistakes, Part, SizeText
+from lab.spec.routes import Groups, Routes, Vrfs
 from lab.units import Duration
 
 
@@ -124,14 +125,20 @@ class NodePart(Part):
     """The maximum number of segments in a super-packet that TCP builds."""
     coalescing: DurationText | None = None
     """How long received packets wait for others to merge with before GRO passes them up (gro_flush_timeout)."""
+    routes: Routes = ()
+    """Routes instead of the automatic ones, which lead to every subnet through the fewest routers."""
+    vrfs: Vrfs = {}
+    """VRFs by name: the links whose ends on this node share a routing table of their own."""
 
 
 class SwitchPart(Part):
     """A switch, whose links form one subnet."""
 
 
-class LinkPart(DirectionPart):
-    """A wire between two nodes. The settings apply to both directions; `forward` and `back` override them."""
+class LinkPart(DirectionPart, overlay.OverlayPart):
+    """A wire between two nodes, whose settings apply to both directions; `forward` and `back` override them. With
+    `bond`, `vlan` or `tunnel`: a link that other links carry.
+    """
 
     ends: Annotated[
         dict[Name, EndPart],
@@ -158,6 +165,8 @@ class LinkPart(DirectionPart):
     @model_validator(mode="after")
     def _directions(self) -> Self:
         mistakes = [mistake for way in ("forward", "back") for mistake in self._contradictions(way)]
+        empty = {way for way in ("forward", "back") if not getattr(self, way).model_fields_set}
+        mistakes += overlay.contradictions(self, frozenset(self.model_fields_set - empty))
         if mistakes:
             raise Mistakes(mistakes)
         return self
@@ -197,4 +206,12 @@ class TopologyPart(Part):
     sysctls: Sysctls = {}
     """The sysctls of every host and router."""
     links: dict[Name, LinkPart] = {}
-    """The wires, by name. In this order, the interfaces of each node are eth0, eth1 and so on."""
+    """The links, by name. In this order, the wires' interfaces of each node are eth0, eth1 and so on."""
+    multicast: Groups = {}
+    """The multicast groups that routers forward, by address."""
+    neighbours: Literal["known", "asked"] = "known"
+    """Whether nodes know their neighbours' hardware addresses from the start, or ask for them: with ARP and neighbour
+    discovery. Default: `known`.
+    """
+    names: Literal["ipv4", "ipv6"] | None = None
+    """The only IP version to which a node's name resolves. Default: both, and programs prefer IPv4."""

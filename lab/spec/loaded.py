@@ -102,7 +102,7 @@ class LoadedExperiment:
         experiment = self.experiment
         if self.has_own_kernel():
             return
-        interfaces = [end.name for link in self.topology.network.links for end in link.ends]
+        interfaces = [end.name for _, end in self.topology.network.ends()]
         found: dict[str, None] = {}
         for changes in (experiment, *experiment.arms, *filter(None, experiment.points)):
             found |= dict.fromkeys([*changes.sysctls, *changes.sysctls_of_hosts()])

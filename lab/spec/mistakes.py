@@ -23,6 +23,9 @@ MISSING = {
     "r": "give the chance that a burst of losses ends, like '20 %'",
     "min": "give the shortest time from one slot to the next, like '10 ms'",
     "max": "give the longest time from one slot to the next, like '10 ms'",
+    "to": "give a destination, like a node's name or 'default'",
+    "source": "name the node that sends to the group",
+    "receivers": "name at least one node",
 }
 
 

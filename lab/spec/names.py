@@ -27,7 +27,7 @@ def mistakes(network: Network, tasks: Iterable[object], any_control: bool) -> It
     for task in tasks:
         where = type(task).__name__
         for field, name, known in _known(network, task):
-            if name not in known:
+            if name not in known and not (field in (*NODES, SEVERAL) and network.end(name)):
                 what = "host" if field in (*NODES, SEVERAL) else "link" if field == "link" else "interface"
                 yield f"{where}.{field}: unknown {what} '{name}'{instead(name, known)}"
         control = getattr(task, "congestion", None)
@@ -41,7 +41,7 @@ def mistakes(network: Network, tasks: Iterable[object], any_control: bool) -> It
 def mistakes_in_path(network: Network, path: tuple[str, str]) -> Iterator[str]:
     """Yield a message if the topology does not have both hosts of a path."""
     hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
-    missing = [name for name in path if name not in hosts]
+    missing = [name for name in path if name not in hosts and not network.end(name)]
     if missing:
         names = " and ".join(f"'{name}'" for name in missing)
         yield f"path: the topology has no host {names}; set path=(from, to) to two of {', '.join(hosts)}"
@@ -68,10 +68,11 @@ def _known(network: Network, task: object) -> Iterator[tuple[str, str, list[str]
     for name in getattr(task, SEVERAL, ()):
         yield SEVERAL, name, nodes
     node = getattr(task, "node", None)
-    if node in nodes:
+    if node in nodes or (isinstance(node, str) and network.end(node)):
         for field in INTERFACES:
             if isinstance(name := getattr(task, field, None), str):
-                yield field, name, ["lo", *(interface.name for interface in network.interfaces(node))]
+                own = network.interfaces(network.node(node).name)
+                yield field, name, ["lo", *(interface.name for interface in own)]
     if isinstance(name := getattr(task, "link", None), str):
         yield "link", name, [link.name for link in network.links]
 

@@ -7,12 +7,14 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, Literal
 
-from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper
-from lab.spec import baseline, buckets, changing, destinations
-from lab.spec.addressing import End, mac, mtu, subnets
+from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper, Vrf
+from lab.spec import baseline, buckets, carried, changing, destinations, layers, multicast
+from lab.spec.addressing import End, mtu, subnets
+from lab.spec.declared import RouteTables, tables_of
 from lab.spec.direction import AMPLE, JitterPart
 from lab.spec.document import Place
 from lab.spec.format import NodePart, TopologyPart
+from lab.spec.parts import Mistakes
 from lab.spec.routing import Routing
 from lab.units import Duration, Rate, Size
 
@@ -57,29 +59,57 @@ def _window(mtu: Size) -> int:
 
 
 def network(name: str, topology: TopologyPart) -> Network:
-    """Return the network of `topology`. Raises Mistakes if addresses or MTUs contradict one another."""
+    """Return the network of `topology`. Raises Mistakes if its parts contradict one another."""
+    if mistakes := [*carried.mistakes(topology)]:
+        raise Mistakes(mistakes)
     found = subnets(topology)
     addresses = {end: texts for subnet in found for end, texts in subnet.addresses.items()}
     names = _interface_names(topology)
-    links = tuple(_link(topology, index, link, names, addresses) for index, link in enumerate(topology.links, 1))
+    layers.name(topology, names)
+    macs = layers.macs(topology)
+    links = tuple(
+        _link(topology, link, names, macs, addresses) for link, part in topology.links.items() if not part.carried
+    )
+    overlays = tuple(
+        layers.overlay(topology, name, names, _ends(topology, name, names, macs, addresses), addresses)
+        for name in carried.Carriers.of(topology).overlays
+    )
     routing = Routing(topology, found, names)
+    routes = RouteTables(topology, found, routing).every()
+    groups = multicast.trees(topology, routing)
     hosts = [(Kind.HOST, host) for host in topology.hosts] + [(Kind.ROUTER, router) for router in topology.routers]
     versions: dict[str, set[int]] = {}  # node -> the IP versions of its addresses
     for (_, node), texts in addresses.items():
         versions.setdefault(node, set()).update(texts)
-    nodes = [Node(node, kind, _sysctls(topology, node, versions.get(node)), routing.of(node)) for kind, node in hosts]
+    nodes = [
+        Node(
+            node,
+            kind,
+            _sysctls(topology, node, versions.get(node)),
+            (*routes[node], *groups.routes.get(node, ())),
+            _vrfs(topology, node, names),
+            tuple(groups.forwarding.get(node, ())),
+        )
+        for kind, node in hosts
+    ]
     nodes += [Node(switch, Kind.SWITCH, {}, ()) for switch in topology.switches]
-    return Network(name, tuple(nodes), links)
+    return Network(name, tuple(nodes), links, overlays, topology.neighbours, topology.names or "")
 
 
 def _interface_names(topology: TopologyPart) -> dict[End, str]:
     names: dict[End, str] = {}
     count: Counter[str] = Counter()
     for name, link in topology.links.items():
-        for node in link.ends:
+        for node in link.ends if not link.carried else ():
             names[name, node] = f"eth{count[node]}"
             count[node] += 1
     return names
+
+
+def _vrfs(topology: TopologyPart, node: str, names: dict[End, str]) -> tuple[Vrf, ...]:
+    part = _node(topology, node)
+    tables = tables_of(part)
+    return tuple(Vrf(vrf, tables[vrf], tuple(names[link, node] for link in links)) for vrf, links in part.vrfs.items())
 
 
 def _sysctls(topology: TopologyPart, node: str, versions: set[int] | None) -> dict[str, str]:
@@ -96,14 +126,29 @@ def _node(topology: TopologyPart, name: str) -> NodePart:
 
 
 def _link(
-    topology: TopologyPart, index: int, name: str, names: dict[End, str], addresses: dict[End, dict[int, str]]
+    topology: TopologyPart,
+    name: str,
+    names: dict[End, str],
+    macs: dict[End, str],
+    addresses: dict[End, dict[int, str]],
 ) -> Link:
-    first, second = (
-        _interface(topology, (name, node), names[name, node], mac(index, side), addresses.get((name, node), {}))
-        for side, node in enumerate(topology.links[name].ends, 1)
-    )
+    ends = _ends(topology, name, names, macs, addresses)
     forward, back = (_direction(topology, name, way, addresses) for way in WAYS)
-    return Link(name, (first, second), forward, back)
+    return Link(name, ends, forward, back)
+
+
+def _ends(
+    topology: TopologyPart,
+    name: str,
+    names: dict[End, str],
+    macs: dict[End, str],
+    addresses: dict[End, dict[int, str]],
+) -> tuple[Interface, Interface]:
+    first, second = (
+        _interface(topology, (name, node), names[name, node], macs[name, node], addresses.get((name, node), {}))
+        for node in topology.links[name].ends
+    )
+    return first, second
 
 
 def _interface(topology: TopologyPart, end: End, name: str, mac: str, addresses: dict[int, str]) -> Interface:
@@ -119,7 +164,7 @@ def _interface(topology: TopologyPart, end: End, name: str, mac: str, addresses:
         node=node,
         name=name,
         mac=mac,
-        mtu=max(mtu(topology, link, way) for way in WAYS),
+        mtu=_device_mtu(topology, link, node),
         addresses=tuple(addresses[version] for version in sorted(addresses)),
         offloads=Offloads(**offloads),
         gso_max_segs=choose("gso_max_segs"),
@@ -127,6 +172,13 @@ def _interface(topology: TopologyPart, end: End, name: str, mac: str, addresses:
         # With one deferral the timer starts the next poll, not the next frame. Network cards work like that.
         napi_defer_hard_irqs=1 if coalescing else 0,
     )
+
+
+def _device_mtu(topology: TopologyPart, link: str, node: str) -> Size:
+    """Return the MTU of a link's device: a wire's also takes the frames of the wider direction."""
+    if topology.links[link].carried:
+        return carried.Carriers.of(topology).mtu(link, node)
+    return max(mtu(topology, link, way) for way in WAYS)
 
 
 def _by_node(topology: TopologyPart, addresses: dict[End, dict[int, str]]) -> dict[str, list[str]]:

@@ -105,7 +105,7 @@ def _unknown_sysctls(part: TopologyPart, network: Network) -> Iterator[tuple[Pla
     """Yield the sysctls that the default kernel does not have. A patched kernel's own sysctl belongs in the experiment
     that declares the kernel.
     """
-    interfaces = [end.name for link in network.links for end in link.ends]
+    interfaces = [end.name for _, end in network.ends()]
     for place, values in _sysctls(part):
         yield from (((*place, name), message) for name, message in sysctls.mistakes(values, interfaces))
 

@@ -39,7 +39,7 @@ def host(
     **sysctls: object,
 ) -> Host:
     """A host, with sysctls by their names without net.ipv4."""
-    route = Route("0.0.0.0/0", "eth0", advmss=None if advmss is None else Size(advmss))
+    route = Route("0.0.0.0/0", "eth0", None, None, None if advmss is None else Size(advmss))
     interface = Interface(
         node=name,
         name="eth0",

@@ -158,7 +158,7 @@ def test_without_a_rate_or_a_duration_or_a_writer_there_is_no_prediction() -> No
 
 
 def node(name: str, sysctls: dict[str, str], advmss: Size | None = None) -> Node:
-    return Node(name, Kind.HOST, sysctls, (Route("0.0.0.0/0", "eth0", advmss=advmss),))
+    return Node(name, Kind.HOST, sysctls, (Route("0.0.0.0/0", "eth0", None, None, advmss),))
 
 
 def end(name: str, gro: bool = False) -> Interface:

@@ -79,6 +79,8 @@ def run(
         raise InputError("there is no command; name one with --run 'HOST: COMMAND'")
     named = dict(_own(text, network) for text in kernels)
     length = _length(lasts, asked)
+    if named and (missing := _whole(network)):
+        raise InputError(f"{network.name} has {missing}, for which all nodes must be in one kernel; leave out --kernel")
     if named:
         own = {host: _sharing(name, build, progress) for host, name in named.items()}
         hub = _sharing(None, build, progress)
@@ -91,6 +93,13 @@ def run(
     outcome = mixed.run(mixed.Mixed(network, hub, own, asked, length, seed, root, budget), out)
     names = {each.host: own.get(each.host, hub).version for each in asked}
     return MixedRun(asked, names, outcome, length, out)
+
+
+def _whole(network: Network) -> str | None:
+    """Return the part of a network that hosts with their own kernels cannot have, or None."""
+    if network.overlays:
+        return f"the {network.overlays[0].kind.value} '{network.overlays[0].name}'"
+    return next((f"a VRF or multicast on {node.name}" for node in network.nodes if node.vrfs or node.multicast), None)
 
 
 def _command(text: str, network: Network) -> Command:

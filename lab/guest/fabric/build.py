@@ -1,7 +1,8 @@
 """Build a network from existing namespaces, step by step. Removing the namespaces undoes every step.
 
-Call `prepare` for each node, `connect` for its links with the socket of `wiring`, `finish` for each node, and then
-`settle` once. Every step raises NetlinkError, NamespaceError, FabricError or OSError if the kernel refuses a request.
+Call `prepare` for each node, `connect` for its links with the socket of `wiring`, `carry` once, `finish` for each node,
+and then `settle` once. Every step raises NetlinkError, NamespaceError, FabricError or OSError if the kernel refuses a
+request.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.guest.fabric import device, offload, qdisc, stage, wire
+from lab.guest.fabric import device, neighbours, offload, overlay, qdisc, stage, wire
 from lab.guest.fabric.netlink import Netlink
 from lab.guest.fabric.shaper import ETHERNET_HEADER
 from lab.guest.fabric.spaces import WIRES, Spaces
@@ -37,7 +38,7 @@ class FabricError(LabError):
 
 def prepare(spaces: Spaces, node: Node) -> None:
     """Set the node's sysctls, then bring up lo and the bridge. Later interfaces inherit some of the sysctls."""
-    own = {end.name for end in spaces.interfaces[node.name]}
+    own = {end.name for end in (*spaces.interfaces[node.name], *spaces.carried[node.name])}
     with spaces.inside(node.name) as netlink:
         _set({**AT_ONCE, **{name: value for name, value in node.sysctls.items() if _interface_of(name) not in own}})
         if node.kind is Kind.SWITCH:
@@ -45,6 +46,8 @@ def prepare(spaces: Spaces, node: Node) -> None:
         device.up(netlink, "lo")
         if node.kind is Kind.SWITCH:
             device.bridge(netlink, _bridge(node))
+        for vrf in node.vrfs:
+            overlay.build_vrf(netlink, vrf)
 
 
 @contextmanager
@@ -81,13 +84,22 @@ def connect(spaces: Spaces, wires: Netlink, number: int, link: Link) -> None:
         device.up(wires, name)
 
 
+def carry(spaces: Spaces) -> None:
+    """Build the links that other links carry."""
+    for each in spaces.network.overlays:
+        overlay.build(spaces, each)
+        for end in each.ends:
+            with spaces.inside(end.node) as netlink:
+                _configure(spaces, netlink, end)
+
+
 def finish(spaces: Spaces, node: Node) -> None:
-    """Add routes and the neighbours' hardware addresses, so that no measurement includes ARP packets."""
+    """Add routes, and the neighbours' hardware addresses, so that no measurement includes ARP packets."""
     with spaces.inside(node.name) as netlink:
         for route in node.routes:
             device.add_route(netlink, route)
-        for end in spaces.interfaces[node.name]:
-            device.add_neighbours(netlink, end.name, spaces.neighbours(end))
+        for end in (*spaces.interfaces[node.name], *spaces.carried[node.name]):
+            neighbours.add(netlink, end.name, spaces.neighbours(end))
 
 
 def settle(spaces: Spaces) -> None:
@@ -107,6 +119,13 @@ def settle(spaces: Spaces) -> None:
                 if time.monotonic() > deadline:
                     raise FabricError(f"{min(late)} of {node} has no carrier after {seconds} s")
                 time.sleep(0.01)
+    for each in spaces.network.overlays:
+        for end in each.ends:
+            with spaces.inside(end.node) as netlink:
+                while not overlay.is_ready(netlink, each, end):
+                    if time.monotonic() > deadline:
+                        raise FabricError(f"{end.name} of {end.node} carries nothing after {seconds} s")
+                    time.sleep(0.01)
 
 
 def wire_end(number: int, side: int) -> str:
@@ -161,6 +180,8 @@ def _configure(spaces: Spaces, netlink: Netlink, end: Interface) -> None:
                 (sysfs / "class" / "net" / end.name / name).write_text(value)
     if node.kind is Kind.SWITCH:
         device.enslave(netlink, end.name, _bridge(node))
+    if vrf := node.vrf(end.name):
+        device.enslave(netlink, end.name, vrf.name)
     device.up(netlink, end.name)
     for address in end.addresses:
         device.add_address(netlink, end.name, address)

@@ -8,9 +8,8 @@ from __future__ import annotations
 import os
 import socket
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from lab.guest.fabric import qdisc
@@ -25,25 +24,24 @@ from lab.guest.fabric.netlink import (
     attributes,
     each_attribute,
 )
-from lab.guest.network import Interface, Route
+from lab.guest.network import Hop, Interface, Route
 from lab.units import Size
 
 RTM_NEWLINK, RTM_GETLINK = 16, 18
-RTM_NEWADDR, RTM_NEWROUTE, RTM_NEWNEIGH = 20, 24, 28
+RTM_NEWADDR, RTM_NEWROUTE = 20, 24
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 RTM_NEWTCLASS, RTM_GETTCLASS, RTM_NEWTFILTER, RTM_GETTFILTER = 40, 42, 44, 46
 
 _IFINFO = struct.Struct("=BxHiII")  # family, type, index, flags, change
 _IFADDR = struct.Struct("=BBBBi")  # family, prefix length, flags, scope, index
 _RTMSG = struct.Struct("=8BI")  # family, dst_len, src_len, tos, table, protocol, scope, type, flags
-_NDMSG = struct.Struct("=BxxxiHBB")  # family, index, state, flags, type
+_RTNEXTHOP = struct.Struct("=HBBi")  # length, flags, weight - 1, index
 _TCMSG = struct.Struct("=BxxxiIII")  # family, index, handle, parent, info
 
 IFF_UP = 0x1
 SIOCGIFINDEX = 0x8933
 _IFREQ = struct.Struct("=16si20x")
 IFA_F_NODAD = 0x02
-NUD_PERMANENT = 0x80
 TC_ROOT, TC_INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
 TC_INGRESS_HANDLE = 0xFFFF0000
 SHAPER, LEAF = 0x10000, 0x10001  # 1: and its class 1:1
@@ -166,15 +164,29 @@ def up(netlink: Netlink, name: str) -> None:
     netlink.do(f"bringing {name} up", RTM_NEWLINK, body)
 
 
+def down(netlink: Netlink, name: str) -> None:
+    """Take `name` down."""
+    body = _IFINFO.pack(0, 0, 0, 0, IFF_UP) + attribute(IFLA_IFNAME, name)
+    netlink.do(f"taking {name} down", RTM_NEWLINK, body)
+
+
+def create(netlink: Netlink, name: str, kind: str, data: list[bytes], more: list[bytes]) -> None:
+    """Create an interface of this kind, with its `data`, and with attributes of the interface in `more`."""
+    info = [attribute(IFLA_INFO_KIND, kind), attribute(IFLA_INFO_DATA, data)]
+    body = [attribute(IFLA_IFNAME, name), *more, attribute(IFLA_LINKINFO, info)]
+    flags = NLM_F_CREATE | NLM_F_EXCL
+    netlink.do(f"making {name}, a {kind}", RTM_NEWLINK, _IFINFO.pack(0, 0, 0, 0, 0) + b"".join(body), flags)
+
+
 def enslave(netlink: Netlink, name: str, master: str) -> None:
-    """Turn `name` into a port of the bridge `master`."""
+    """Turn `name` into a port of the bridge, the bond or the VRF `master`."""
     body = _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_IFNAME, name) + attribute(IFLA_MASTER, index(netlink, master))
     netlink.do(f"joining {name} to {master}", RTM_NEWLINK, body)
 
 
 def add_address(netlink: Netlink, name: str, address: str) -> None:
     """Give `name` an address in CIDR form, for IPv6 without duplicate address detection."""
-    family, packed, length = _packed(address)
+    family, packed, length = packed_address(address)
     flags = IFA_F_NODAD if family == socket.AF_INET6 else 0
     body = _IFADDR.pack(family, length, flags, 0, index(netlink, name)) + attribute(1, packed)
     body += attribute(2, packed)  # IFA_ADDRESS, IFA_LOCAL
@@ -183,40 +195,35 @@ def add_address(netlink: Netlink, name: str, address: str) -> None:
 
 def add_route(netlink: Netlink, route: Route) -> None:
     """Add `route`, or replace the route that the kernel created for the same destination."""
-    family, packed, length = _packed(route.to)
+    family, packed, length = packed_address(route.to)
     scope = 0 if route.via else 253  # RT_SCOPE_UNIVERSE, RT_SCOPE_LINK
-    table, static, unicast = 254, 4, 1
-    body = _RTMSG.pack(family, length, 0, 0, table, static, scope, unicast, 0)
-    body += attribute(1, packed) + attribute(4, index(netlink, route.interface))  # RTA_DST, RTA_OIF
-    if family == socket.AF_INET6 and not route.via:
-        body += attribute(6, 256)  # RTA_PRIORITY of the kernel's own on-link route, which this route replaces
-    if route.via:
-        body += attribute(5, _packed(route.via)[1])  # RTA_GATEWAY
-    metrics = {2: route.mtu, 8: route.advmss}  # RTAX_MTU, RTAX_ADVMSS
-    given = [attribute(kind, size.bytes) for kind, size in metrics.items() if size is not None]
-    if given:
+    main, static, unicast = 254, 4, 1
+    body = _RTMSG.pack(family, length, 0, 0, 0 if route.table else main, static, scope, unicast, 0)
+    body += attribute(1, packed)  # RTA_DST
+    if route.hops:
+        body += attribute(9, [_hop(netlink, hop) for hop in route.hops])  # RTA_MULTIPATH
+    else:
+        body += attribute(4, index(netlink, route.interface))  # RTA_OIF
+    if route.metric or (family == socket.AF_INET6 and not route.via):
+        body += attribute(6, route.metric or 256)  # RTA_PRIORITY: 256 for the kernel's own on-link route
+    if route.via and not route.hops:
+        body += attribute(5, packed_address(route.via)[1])  # RTA_GATEWAY
+    if route.table:
+        body += attribute(15, route.table)  # RTA_TABLE
+    if given := [attribute(kind, value) for kind, value in route_metrics(route).items()]:
         body += attribute(8, given)  # RTA_METRICS
     netlink.do(f"routing {route.to} by {route.interface}", RTM_NEWROUTE, body, NLM_F_CREATE | NLM_F_REPLACE)
 
 
-def add_neighbours(netlink: Netlink, name: str, neighbours: Iterable[tuple[str, str]]) -> None:
-    """Add permanent neighbour entries, each (address, MAC)."""
-    number, flags = index(netlink, name), NLM_F_CREATE | NLM_F_REPLACE
-    requests = []
-    for address, mac in neighbours:
-        family, named = _neighbour(address, mac)
-        body = _NDMSG.pack(family, number, NUD_PERMANENT, 0, 0) + named
-        requests.append(Request(f"naming neighbour {address} on {name}", RTM_NEWNEIGH, body, flags))
-    netlink.do_all(requests)
+def route_metrics(route: Route) -> dict[int, int]:
+    """Return the metrics that a route has, by their numbers: RTAX_MTU, RTAX_ADVMSS, RTAX_INITCWND, RTAX_INITRWND."""
+    sizes = {kind: size.bytes for kind, size in ((2, route.mtu), (8, route.advmss)) if size is not None}
+    return sizes | {kind: number for kind, number in ((11, route.initcwnd), (14, route.initrwnd)) if number}
 
 
-@cache
-def _neighbour(address: str, mac: str) -> tuple[int, bytes]:
-    """Return (family, NDA_DST and NDA_LLADDR). The results are cached, because n hosts use the same entries n x n
-    times.
-    """
-    family, packed, _ = _packed(address)
-    return family, attribute(1, packed) + attribute(2, bytes.fromhex(mac.replace(":", "")))
+def _hop(netlink: Netlink, hop: Hop) -> bytes:
+    gateway = attribute(5, packed_address(hop.via)[1])
+    return _RTNEXTHOP.pack(_RTNEXTHOP.size + len(gateway), 0, hop.weight - 1, index(netlink, hop.interface)) + gateway
 
 
 def pair(netlink: Netlink, name: str, peer: str, mtu: Size) -> None:
@@ -376,7 +383,7 @@ def class_options(netlink: Netlink, name: str) -> bytes:
     return b""
 
 
-def _packed(address: str) -> tuple[socket.AddressFamily, bytes, int]:
+def packed_address(address: str) -> tuple[socket.AddressFamily, bytes, int]:
     """Return (family, address bytes, prefix length) of an address with or without a prefix length."""
     text, _, length = address.partition("/")
     family = socket.AF_INET6 if ":" in text else socket.AF_INET

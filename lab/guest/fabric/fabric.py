@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from lab.guest.fabric import build, readback
+from lab.guest.fabric import build, multicast, readback
 from lab.guest.fabric.namespace import Namespace
 from lab.guest.fabric.overlong import Witness
 from lab.guest.fabric.spaces import WIRES, Spaces
@@ -44,6 +44,7 @@ class Fabric:
     def __enter__(self) -> Self:
         with ExitStack() as undo:
             self._build(undo)
+            undo.enter_context(multicast.forwarding(self.spaces))
             self._witness = undo.enter_context(Witness(self.spaces))
             self._undo = undo.pop_all()
         return self
@@ -62,6 +63,7 @@ class Fabric:
         with build.wiring(self.spaces) as wires:
             for number, link in _by_hundreds([*enumerate(self.network.links)]):
                 build.connect(self.spaces, wires, number, link)
+        build.carry(self.spaces)
         for node in self.network.nodes:
             build.finish(self.spaces, node)
         build.settle(self.spaces)

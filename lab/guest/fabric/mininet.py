@@ -73,6 +73,7 @@ class Site:
         self.spaces = spaces
         self._settled: set[str] = set()
         self._unfinished = {node.name for node in spaces.network.nodes if node.kind is not Kind.SWITCH}
+        self._stations = len(self._unfinished)
 
     def settle(self, node: Node, process: int) -> None:
         """Use the namespace of Mininet's `process` for the node, and prepare it."""
@@ -86,6 +87,8 @@ class Site:
 
     def finish(self, node: Node) -> None:
         """Finish a node after Mininet has created all links. After the last node, the network only has to settle."""
+        if len(self._unfinished) == self._stations:
+            build.carry(self.spaces)
         build.finish(self.spaces, node)
         self._unfinished.discard(node.name)
         if not self._unfinished:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lab.guest.fabric import build, device, offload, qdisc, stage, wire
+from lab.guest.fabric import build, device, multicast, neighbours, offload, overlay, qdisc, routes, stage, wire
 from lab.guest.fabric.netlink import Netlink
 from lab.guest.fabric.spaces import WIRES, Spaces
 from lab.guest.network import WAYS, Node
@@ -60,20 +60,25 @@ def queue(spaces: Spaces, link: str, way: str) -> dict[str, Any]:
 def differences(spaces: Spaces) -> list[str]:
     """Return the differences between the kernel's report and the requested network; empty if the network is exact."""
     compared = [each for node in spaces.network.nodes for each in _of_node(spaces, node)]
-    compared += _of_wires(spaces)
+    compared += [*_of_wires(spaces), *overlay.differences(spaces)]
     return [f"{what} is {actual}, not {wanted}" for what, wanted, actual in compared if wanted != actual]
 
 
 def _of_node(spaces: Spaces, node: Node) -> Iterator[tuple[str, object, object]]:
     """Yield (name, requested value, actual value) for every setting of a node."""
-    ends = spaces.interfaces[node.name]
+    ends = [*spaces.interfaces[node.name], *spaces.carried[node.name]]
     with spaces.inside(node.name) as netlink:
         for name, value in node.sysctls.items():
             yield f"{node.name}: {name}", value.split(), build.sysctl(name).read_text().split()
         for end in ends:
             wanted_offloads = offload.wanted(netlink, end.name, end.offloads)
-            yield f"{node.name}: {end.name} offloads", wanted_offloads, offload.read(netlink, end.name)
+            found = [each for each in offload.read(netlink, end.name) if each not in overlay.always_on(end.name)]
+            yield f"{node.name}: {end.name} offloads", wanted_offloads, found
         links = device.links(netlink)
+        yield from routes.differences(netlink, node)
+        yield from multicast.differences(node)
+        if spaces.network.neighbours == "asked":
+            yield f"{node.name}: known neighbours", 0, neighbours.known(netlink)
     for end in ends:
         where = f"{node.name}: {end.name}"
         if wanted := build.coalescing(end):
@@ -81,7 +86,8 @@ def _of_node(spaces: Spaces, node: Node) -> Iterator[tuple[str, object, object]]
                 for name, value in wanted.items():
                     yield f"{where} {name}", value, (sysfs / "class" / "net" / end.name / name).read_text().strip()
         yield f"{where} MTU", end.mtu.bytes, links[end.name].mtu
-        yield f"{where} MAC", end.mac, links[end.name].mac
+        if end.mac:
+            yield f"{where} MAC", end.mac, links[end.name].mac
         if end.gso_max_segs is not None:
             yield f"{where} gso_max_segs", end.gso_max_segs, links[end.name].gso_max_segs
 

@@ -56,14 +56,25 @@ class Spaces:
                 found[end.node].append(end)
         return found
 
+    @cached_property
+    def carried(self) -> Mapping[str, list[Interface]]:
+        """The interfaces of every node whose links other links carry."""
+        found: dict[str, list[Interface]] = {node: [] for node in self.nodes}
+        for overlay in self.network.overlays:
+            for end in overlay.ends:
+                found[end.node].append(end)
+        return found
+
     def neighbours(self, end: Interface) -> list[tuple[str, str]]:
         """Return (address, MAC) of all neighbours in the subnets of `end`, except subnets with more than `LARGEST`
         ends.
 
-        In larger subnets, ARP and neighbour discovery find the neighbours, as on real networks.
+        In larger subnets, and if the network's nodes ask, ARP and neighbour discovery find the neighbours, as on real
+        networks. An end without a hardware address has no neighbours.
         """
         found: dict[str, str] = {}
-        for address in end.addresses:
+        asks = self.network.neighbours == "asked" or not end.mac
+        for address in () if asks else end.addresses:
             members = self._subnets[ipaddress.ip_interface(address).network]
             if len(members) <= LARGEST:
                 found |= {text: other.mac for other in members if other.node != end.node for text in other.addresses}
@@ -72,8 +83,7 @@ class Spaces:
     @cached_property
     def _subnets(self) -> Mapping[ipaddress.IPv4Network | ipaddress.IPv6Network, list[Interface]]:
         found: dict[ipaddress.IPv4Network | ipaddress.IPv6Network, list[Interface]] = {}
-        for link in self.network.links:
-            for end in link.ends:
-                for address in end.addresses:
-                    found.setdefault(ipaddress.ip_interface(address).network, []).append(end)
+        for _, end in self.network.ends():
+            for address in end.addresses:
+                found.setdefault(ipaddress.ip_interface(address).network, []).append(end)
         return found

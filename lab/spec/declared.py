@@ -1,0 +1,221 @@
+"""Resolve the routes that a topology declares, and put them in the place of the automatic ones."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from msgspec import structs
+
+from lab.guest.network import Hop, Route
+from lab.spec.addressing import End, Prefix, Subnet
+from lab.spec.carried import Carriers
+from lab.spec.document import Place
+from lab.spec.errors import instead, suggestion
+from lab.spec.format import NodePart, TopologyPart
+from lab.spec.parts import Mistakes
+from lab.spec.routes import RoutePart
+from lab.spec.routing import Routing, ip
+
+FIRST_TABLE = 1001  # of a node's first VRF
+EVERYWHERE = {4: ipaddress.ip_network("0.0.0.0/0"), 6: ipaddress.ip_network("::/0")}
+
+
+@dataclass(frozen=True)
+class RouteTables:
+    """Finds the routes of every node: the declared ones, and the automatic ones that they leave."""
+
+    topology: TopologyPart
+    subnets: tuple[Subnet, ...]
+    routing: Routing
+
+    def every(self) -> dict[str, tuple[Route, ...]]:
+        """Return the routes of every host and router. Raises Mistakes with every route that a node cannot have."""
+        found: dict[str, tuple[Route, ...]] = {}
+        mistakes: list[tuple[Place, str]] = []
+        for kind, parts in (("hosts", self.topology.hosts), ("routers", self.topology.routers)):
+            for node, part in parts.items():
+                try:
+                    found[node] = self._of(node, part)
+                except Mistakes as error:
+                    mistakes += [((kind, node, "routes", *place), message) for place, message in error.found]
+        if mistakes:
+            raise Mistakes(mistakes)
+        return found
+
+    def _of(self, node: str, part: NodePart) -> tuple[Route, ...]:
+        mistakes: list[tuple[Place, str]] = []
+        declared: list[tuple[str, Route]] = []  # VRF, route
+        for index, route in enumerate(part.routes):
+            try:
+                made = [*self._resolved(node, route)]
+                for vrf, each in made:
+                    if any((at, other.to, other.metric) == (vrf, each.to, each.metric) for at, other in declared):
+                        message = f"a second route to {each.to}; give it another metric, or give the first one more via"
+                        raise Mistakes([(("to",), message)])
+                declared += made
+            except Mistakes as error:
+                mistakes += [((index, *place), message) for place, message in error.found]
+        if mistakes:
+            raise Mistakes(mistakes)
+        every: list[Route] = []
+        for vrf, table in tables_of(part).items():
+            own = [made for at, made in declared if at == vrf]
+            left = (each for each in self.routing.of(node, vrf) if not _replaced(each, own))
+            every += [structs.replace(each, table=table) if vrf else each for each in (*left, *own)]
+        return tuple(every)
+
+    def _part(self, node: str) -> NodePart:
+        return self.topology.hosts.get(node) or self.topology.routers.get(node) or NodePart()
+
+    def _resolved(self, node: str, route: RoutePart) -> Iterator[tuple[str, Route]]:
+        """Yield (VRF, route) for each IP version that the destination and all next hops have."""
+        targets = self._targets(node, route.to)
+        hops = {version: self._hops(node, route, version, target) for version, target in targets.items()}
+        if not any(hops.values()):
+            versions = " or ".join(f"IPv{version}" for version in targets)
+            if route.via:
+                raise Mistakes([(("via",), f"no next hop has an address of {versions}, which the destination has")])
+            raise Mistakes([(("to",), "no automatic route leads there; name the next hop with via")])
+        for version, found in hops.items():
+            if not found:
+                continue
+            vrfs = {self.routing.vrf_of(end) for end, _, _ in found}
+            if len(vrfs) > 1:
+                raise Mistakes([(("via",), "the next hops are in different VRFs; a route belongs to one")])
+            end, via, _ = found[0]
+            sends, advertises = self.routing.metrics(end)
+            made = Route(
+                to=str(targets[version]),
+                interface=self.routing.interfaces[end],
+                via=via,
+                mtu=route.mtu or sends,
+                advmss=route.advmss or advertises,
+                metric=route.metric or 0,
+                initcwnd=route.initcwnd or 0,
+                initrwnd=route.initrwnd or 0,
+                declared=True,
+            )
+            if len(found) > 1:
+                several = tuple(Hop(self.routing.interfaces[end], str(via), weight) for end, via, weight in found)
+                made = structs.replace(made, hops=several)
+            yield vrfs.pop(), made
+
+    def _targets(self, node: str, to: str) -> dict[int, Prefix]:
+        """Return the destination's prefixes by IP version. Raises Mistakes."""
+        if to == "default":
+            return dict(EVERYWHERE)
+        for subnet in self.subnets:
+            if to in subnet.links:
+                return subnet.prefixes
+        name, _, link = to.partition(".")
+        ends = [end for subnet in self.subnets for end in subnet.members]
+        found = [end for end in sorted(ends, key=self._order) if end[1] == name and link in ("", end[0])]
+        if found and name == node:
+            raise Mistakes([(("to",), f"'{to}' is this node itself")])
+        targets: dict[int, Prefix] = {}
+        for subnet, end in ((subnet, end) for end in found for subnet in self.subnets if end in subnet.members):
+            for version in subnet.prefixes:
+                targets.setdefault(version, ipaddress.ip_network(ip(subnet, end, version)))
+        if targets:
+            return dict(sorted(targets.items()))
+        try:
+            prefix = ipaddress.ip_network(to)
+        except ValueError:
+            known = [*self.topology.hosts, *self.topology.routers, *self.topology.links]
+            hint = suggestion(to, known) or "; name a node, NODE.LINK, a link, a prefix like 10.0.2.0/24, or default"
+            raise Mistakes([(("to",), f"unknown destination '{to}'{hint}")]) from None
+        return {prefix.version: prefix}
+
+    def _order(self, end: End) -> int:
+        """Return what sorts a node's ends as `Network.interfaces` does: wires, then the links that others carry."""
+        wires = [name for name, link in self.topology.links.items() if not link.carried]
+        return [*wires, *Carriers.of(self.topology).overlays].index(end[0])
+
+    def _hops(self, node: str, route: RoutePart, version: int, target: Prefix) -> list[tuple[End, str | None, int]]:
+        """Return (leaving end, next hop, weight) for every next hop; empty if one of them lacks this IP version."""
+        if route.via is None:
+            return self._automatic(node, version, target)
+        found: list[tuple[End, str | None, int]] = []
+        for name, weight in route.via.items():
+            near = list(self._neighbours(node, name))
+            if not near:
+                place: Place = ("via", name) if len(route.via) > 1 else ("via",)
+                raise Mistakes([(place, self._stranger(node, name))])
+            own = [(end, via) for subnet, end, via in near if (":" in via) == (version == 6)]
+            if not own:
+                return []
+            found.append((*own[0], weight))
+        return found
+
+    def _neighbours(self, node: str, name: str) -> Iterator[tuple[Subnet, End, str]]:
+        """Yield (subnet, own end, address) wherever the next hop `name` shares a subnet with `node`."""
+        wanted, _, link = name.partition(".") if not _is_address(name) else (name, "", "")
+        for subnet in sorted(self.subnets, key=lambda subnet: subnet.is_tunnel):
+            own = next((end for end in subnet.members if end[1] == node), None)
+            if own is None:
+                continue
+            for version, prefix in subnet.prefixes.items():
+                if _is_address(name):
+                    if ipaddress.ip_address(name) in prefix:
+                        yield subnet, own, name
+                    continue
+                for end in subnet.members:
+                    if end[1] == wanted != node and link in ("", end[0]):
+                        yield subnet, own, ip(subnet, end, version)
+
+    def _stranger(self, node: str, name: str) -> str:
+        if _is_address(name):
+            return f"no link of '{node}' has a subnet with {name}"
+        around = [end[1] for subnet in self.subnets for end in subnet.members if _has(subnet, node) and end[1] != node]
+        known = list(dict.fromkeys(around))
+        if name.partition(".")[0] in (*self.topology.hosts, *self.topology.routers):
+            return f"'{name}' is no neighbour of '{node}'{instead(name, known)}"
+        return f"unknown node '{name}'{instead(name, known)}"
+
+    def _automatic(self, node: str, version: int, target: Prefix) -> list[tuple[End, str | None, int]]:
+        """Return the next hop of the automatic route that leads to `target`, on-link or through a router."""
+        members = (end for subnet in self.subnets for end in subnet.members)
+        ends = {self.routing.interfaces[end]: end for end in members if end[1] == node}
+        for vrf in ("", *self._part(node).vrfs):
+            for subnet, end in self.routing.attached((node, vrf), version):
+                if _within(target, subnet.prefixes[version]):
+                    return [(end, None, 1)]
+        for vrf in ("", *self._part(node).vrfs):
+            for route in self.routing.of(node, vrf):
+                prefix = ipaddress.ip_network(route.to)
+                if prefix.version == version and _within(target, prefix):
+                    return [(ends[route.interface], route.via, 1)]
+        return []
+
+
+def tables_of(part: NodePart) -> Mapping[str, int]:
+    """Return the routing table of each VRF of a node; 0, the main one, for ""."""
+    return {"": 0, **{name: FIRST_TABLE + number for number, name in enumerate(part.vrfs)}}
+
+
+def _replaced(automatic: Route, declared: list[Route]) -> bool:
+    """Return whether a declared route leads to the same destination, or to one that contains it."""
+    prefix = ipaddress.ip_network(automatic.to)
+    for route in declared:
+        other = ipaddress.ip_network(route.to)
+        if prefix == other or (automatic.via is not None and _within(prefix, other)):
+            return True
+    return False
+
+
+def _within(inner: Prefix, outer: Prefix) -> bool:
+    return inner.version == outer.version and inner.subnet_of(outer)  # type: ignore[arg-type]  # of one version
+
+
+def _has(subnet: Subnet, node: str) -> bool:
+    return any(end[1] == node for end in subnet.members)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
