@@ -10,8 +10,8 @@ from typing import Any
 
 from lab.errors import InputError
 from lab.ext.importing.draft import STANDARD_MTU, Draft
-from lab.ext.importing.found import FoundNetwork
-from lab.guest.network import Node, Route
+from lab.ext.importing.found import FoundNetwork, FoundRoute
+from lab.guest.network import Kind, Node, Route
 from lab.spec import topology as topologies
 from lab.spec.document import Document, Place
 from lab.spec.errors import Problem, SpecError
@@ -61,6 +61,8 @@ def _remove(made: Draft, network: FoundNetwork, place: Place, message: str) -> N
     """Remove the part at `place`, or the part that makes it wrong, and note the message at its source."""
     if place[:1] == ("links",) and (len(place) == 2 or place[2:3] == ("ends",)) and len(place) < 5:
         place = place[:2]  # a link needs its ends
+    if place[2:3] == ("routes",):
+        place = place[:4]
     if len(place) < 2 or place not in set(_places(made.data, ())):
         raise InputError(f"{network.untaken[0].file if network.untaken else network.about}: {message}")
     source = made.source(place)
@@ -191,20 +193,46 @@ def _ways(link: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**link, **link.get(way, {})} for way in ("forward", "back")]
 
 
-def compare_routes(topology: Topology, made: Draft, network: FoundNetwork) -> None:
-    """Note the routes of the file that differ from those that the lab computes."""
+def declare_routes(topology: Topology, made: Draft, network: FoundNetwork, path: Path) -> Topology:
+    """Return the topology with the file's routes that differ from those that the lab computes.
+
+    A route that the topology cannot have is noted.
+    """
     nodes = {node.name: node for node in topology.network.nodes}
+    declared = False
     for space in network.spaces.values():
         node = nodes.get(made.names.get(space.name, ""))
-        if node is None or not space.routes:
+        if node is None:
             continue
-        remote = [route for route in node.routes if route.via]
-        for route in space.routes:
-            wanted = ipaddress.ip_network(route.destination)
-            covered = [each for each in remote if _best(each, space.routes, wanted)]
-            differing = [each for each in covered if each.via != route.via]
-            if differing and route.via:
-                network.leave(route.where, _differs(node, route.destination, route.via, differing[0]))
+        found = [route for route in space.routes if route.via and _adds(node, space.routes, route)]
+        kind = "routers" if node.kind is Kind.ROUTER else "hosts"
+        routes = {_key(route): (route, _declared(route)) for route in found}  # the last one to a destination counts
+        for index, (route, _) in enumerate(routes.values()):
+            made.sources[kind, node.name, "routes", index] = route.where
+        if routes:
+            made.data[kind][node.name]["routes"] = [each for _, each in routes.values()]
+            declared = True
+    return fit(made, network, path) if declared else topology
+
+
+def _key(route: FoundRoute) -> tuple[str, int]:
+    return route.destination, route.metrics.get("metric", 0)
+
+
+def _adds(node: Node, given: list[FoundRoute], route: FoundRoute) -> bool:
+    """Return whether a route is not one of those that the lab computes."""
+    if route.hops or set(route.metrics) - {"metric"}:
+        return True
+    wanted = ipaddress.ip_network(route.destination)
+    remote = [each for each in node.routes if each.via and _best(each, given, wanted)]
+    return any(each.via != route.via for each in remote)
+
+
+def _declared(route: FoundRoute) -> dict[str, Any]:
+    """Return a route with a topology's keys."""
+    to = "default" if route.destination in ("0.0.0.0/0", "::/0") else route.destination
+    sizes = {key: f"{value} B" if key in ("advmss", "mtu") else value for key, value in route.metrics.items() if value}
+    return {"to": to, "via": dict(route.hops) or route.via, **sizes}
 
 
 def _best(route: Route, given: list[Any], wanted: Any) -> bool:
@@ -216,10 +244,3 @@ def _best(route: Route, given: list[Any], wanted: Any) -> bool:
         if each.version == destination.version and destination.subnet_of(each)
     ]
     return bool(covering) and max(covering, key=lambda each: each.prefixlen) == wanted
-
-
-def _differs(node: Node, destination: str, via: str, route: Route) -> str:
-    return (
-        f"{node.name}'s route to {destination} via {via}: the lab routes over the fewest routers, "
-        f"so {route.to} is via {route.via}"
-    )

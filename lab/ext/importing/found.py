@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -40,6 +40,8 @@ class FoundRoute:
     destination: str  # with a prefix length; 0.0.0.0/0 and ::/0 are the defaults
     via: str | None
     where: Where
+    hops: Mapping[str, int] = field(default_factory=dict)  # several next hops -> their weights
+    metrics: Mapping[str, int] = field(default_factory=dict)  # with a topology's keys; sizes in bytes
 
 
 @dataclass(eq=False)

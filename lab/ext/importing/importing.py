@@ -173,7 +173,7 @@ def _fitted(network: FoundNetwork, made: Draft, target: Path, files: Sequence[Pa
         why = "\n".join(map(str, sorted(set(network.untaken))))
         raise InputError(f"{display(files[0])}:1: describes no host with a link" + (f"\n{why}" if why else ""))
     topology = fitting.fit(made, network, target.absolute())
-    fitting.compare_routes(topology, made, network)
+    topology = fitting.declare_routes(topology, made, network, target.absolute())
     untaken = tuple(sorted(set(network.untaken)))
     text = writing.text(made, _heading(files), untaken)
     return ImportedTopology(topology, text, {}, untaken)

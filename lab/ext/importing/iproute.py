@@ -11,16 +11,16 @@ from lab.ext.importing.found import Device, FoundNetwork, FoundRoute
 from lab.ext.importing.where import Where
 
 LINKS: Mapping[str, str] = {
-    "vlan": "give each VLAN its own links",
-    "bond": "a link here is one cable; give it the rate of all",
+    "vlan": "declare a link with vlan and over",
+    "bond": "declare a link with bond: [one, two]",
     "team": "a link here is one cable; give it the rate of all",
-    "vxlan": "join both ends with a link that has the smaller MTU",
-    "gre": "join both ends with a link that has an MTU of 1476 B",
+    "vxlan": "declare a link with tunnel: vxlan",
+    "gre": "declare a link with tunnel: gre",
     "gretap": "join both ends with a link that has the smaller MTU",
-    "ipip": "join both ends with a link that has an MTU of 1480 B",
+    "ipip": "declare a link with tunnel: ipip",
     "sit": "join both ends with a link that has an MTU of 1480 B",
     "wireguard": "join both ends with a link that has an MTU of 1420 B",
-    "vrf": "give each VRF its own router",
+    "vrf": "declare vrfs of the router",
     "macvlan": "connect the host to a switch",
     "ipvlan": "connect the host to a switch",
     "tun": "join both ends with a link",
@@ -49,6 +49,9 @@ _OBJECTS: tuple[str, ...] = (
     "sr",
     "nexthop",
 )
+
+
+_METRICS = ("initcwnd", "initrwnd", "advmss", "mtu")  # of a route, with the names of a topology
 
 
 @dataclass
@@ -246,15 +249,16 @@ class Interfaces:
         words = [each for each in rest if each not in ("unicast", "to")]
         if words[0] in ("blackhole", "unreachable", "prohibit", "local", "throw", "multicast", "broadcast", "nat"):
             raise ValueError(f"a route of type {words[0]} has no counterpart; use a firewall as a middlebox")
-        if words.count("nexthop") > 1:
-            raise ValueError("a route over several paths: the lab uses one, over the fewest routers")
-        given = _options(words, "destination", ("via", "dev", "metric", "table", "src", "proto", "scope", "nexthop"))
-        for option in ("initcwnd", "initrwnd", "advmss", "mtu", "rto_min", "congctl", "quickack", "window", "features"):
+        words, hops = _next_hops(words)
+        names = ("via", "dev", "metric", "table", "src", "proto", "scope", *_METRICS)
+        given = _options(words, "destination", names)
+        metrics = {name: quantities.count(given[name]) for name in ("metric", *_METRICS) if name in given}
+        for option in ("rto_min", "congctl", "quickack", "window", "features"):
             if option in words:
-                self.network.leave(where, f"{option} of a route: a topology sets only the advmss of an end")
+                self.network.leave(where, f"{option} of a route: a topology's routes do not have it")
         if given.get("table", "main") not in ("main", "254"):
             raise ValueError(f"a route in table {given['table']}: the lab has one table")
-        via = given.get("via")
+        via = given.get("via") or next(iter(hops), None)
         if via in ("inet", "inet6"):
             via = words[words.index(via) + 1]
         version = version or (ipaddress.ip_address(via).version if via else 4)
@@ -262,7 +266,7 @@ class Interfaces:
         text = {4: "0.0.0.0/0", 6: "::/0"}[version] if text in ("default", "any", "") else text
         destination = ipaddress.ip_network(text, strict=False)
         if via and ipaddress.ip_address(via).version == destination.version:
-            self.network.space(space, where).routes.append(FoundRoute(str(destination), via, where))
+            self.network.space(space, where).routes.append(FoundRoute(str(destination), via, where, hops, metrics))
 
     def brctl(self, words: list[str], where: Where, space: str) -> None:
         """Apply `brctl addbr` and `brctl addif` to the network."""
@@ -308,6 +312,15 @@ class Interfaces:
         text = given["destination"] + (f"/{given['netmask']}" if "netmask" in given else "")
         via = ["via", given["gw"]] if "gw" in given else []
         self._route_of("add", [text, *via], where, space, 0)
+
+
+def _next_hops(words: list[str]) -> tuple[list[str], dict[str, int]]:
+    """Return the words before the next hops of a route, and the next hops with their weights, if there are several."""
+    if words.count("nexthop") < 2:
+        return [each for each in words if each != "nexthop"], {}
+    parts = " ".join(words).split("nexthop")
+    given = [_options(part.split(), "destination", ("via", "dev", "weight")) for part in parts[1:]]
+    return parts[0].split(), {each["via"]: quantities.count(each.get("weight", "1")) for each in given if "via" in each}
 
 
 def _around(words: list[str], middle: str) -> tuple[list[str], str, list[str]]:

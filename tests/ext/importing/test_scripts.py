@@ -282,24 +282,42 @@ def test_routes_that_the_lab_has_anyway(imports: Imports) -> None:
     assert [node.kind for node in found.topology.network.nodes] == [Kind.HOST, Kind.HOST, Kind.ROUTER]
 
 
-def test_a_route_that_differs_is_named(imports: Imports) -> None:
+def test_a_route_that_differs_is_declared(imports: Imports) -> None:
     found = imports(ROUTED + "ip -n h1 route add default via 10.0.1.9\n")
+    assert found.untaken == ()
+    routes = [route for route in found.topology.network.node("h1").routes if ":" not in route.to]
+    assert [(route.to, route.via) for route in routes] == [("0.0.0.0/0", "10.0.1.9")]
+
+
+def test_a_route_through_an_address_without_a_link_is_named(imports: Imports) -> None:
+    found = imports(ROUTED + "ip -n h1 route add 10.0.2.0/24 via 10.7.7.7\n")
     assert [each.line for each in found.untaken] == [9]
-    assert "10.0.2.0/24 is via 10.0.1.1" in found.untaken[0].message
+    assert "no link of 'h1' has a subnet with 10.7.7.7" in found.untaken[0].message
+
+
+def test_a_routes_metrics_and_next_hops_are_taken(imports: Imports) -> None:
+    found = imports(
+        ROUTED
+        + "ip -n h1 route add 10.0.2.0/24 via 10.0.1.1 initcwnd 20 mtu 1400\n"
+        + "ip -n h1 route add 10.9.0.0/16 nexthop via 10.0.1.1 weight 2 nexthop via 10.0.1.9\n"
+    )
+    assert found.untaken == ()
+    first, second = (route for route in found.topology.network.node("h1").routes if route.declared)
+    assert (first.to, first.initcwnd, str(first.mtu)) == ("10.0.2.0/24", 20, "1400 B")
+    assert [(hop.via, hop.weight) for hop in second.hops] == [("10.0.1.1", 2), ("10.0.1.9", 1)]
 
 
 @pytest.mark.parametrize(
     ("command", "instead"),
     [
-        ("ip -n a link add link va name va.7 type vlan id 7", "give each VLAN its own links"),
-        ("ip -n a link add bond0 type bond mode balance-rr", "the rate of all"),
-        ("ip -n a link add g type gre remote 10.1.0.2", "an MTU of 1476 B"),
+        ("ip -n a link add link va name va.7 type vlan id 7", "declare a link with vlan"),
+        ("ip -n a link add bond0 type bond mode balance-rr", "declare a link with bond"),
+        ("ip -n a link add g type gre remote 10.1.0.2", "declare a link with tunnel: gre"),
         ("ip -n a rule add from 1.2.3.4 table 5", "ip rule has no counterpart"),
-        ("ip -n a route add 10.9.0.0/16 nexthop via 10.1.0.2 nexthop via 10.1.0.3", "several paths"),
         ("iptables -t nat -A POSTROUTING -j MASQUERADE", "middlebox.Masquerade"),
         ("ip -n a addr add 10.7.7.7/32 dev lo", "no interface without a link"),
         ("sysctl -w vm.swappiness=1", "only sysctls of net."),
-        ("ip -n a route add 10.1.0.0/16 via 10.1.0.2 initcwnd 20", "initcwnd of a route"),
+        ("ip -n a route add 10.1.0.0/16 via 10.1.0.2 congctl reno", "congctl of a route"),
         ("iperf3 -s", "lab shell"),
         ("tc -n a qdisc add dev va root netem delay banana", "'banana' is not a time"),
         ("tc -n a qdisc add dev va root hfsc default 1", "hfsc has no counterpart"),
