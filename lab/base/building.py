@@ -127,7 +127,10 @@ def hold(kept: Path) -> bool:
 
 @contextmanager
 def holding(kept: Iterable[Path]) -> Iterator[None]:
-    """Keep files and folders in a cache inside the context, except those that are missing or cannot be locked."""
+    """Lock parts of a cache inside the context, so that no other process removes them.
+
+    A part that is missing or cannot be locked is skipped.
+    """
     with ExitStack() as stack:
         for each in kept:
             with suppress(OSError):
@@ -141,7 +144,7 @@ def holding(kept: Iterable[Path]) -> Iterator[None]:
 def unheld(kept: Path) -> Iterator[None]:
     """Keep other processes from holding a file or a folder inside the context.
 
-    Raises OSError if it is held or missing.
+    Raises OSError if a process holds it, or if it is missing.
     """
     handle = os.open(kept, os.O_RDONLY)
     try:

@@ -133,7 +133,7 @@ def convergence_at_full_queue(index: float, window: float) -> Prediction:
         losses = max(0, -(-log(least) // log(BETA[rivals[0].kind])))
         step = in_step(rivals, rate, wait)
         if (left := BETA[rivals[0].kind] * step.windows[0].top) < _LEAST_WINDOW:
-            raise ModelError(f"windows fall to {left:.2g} segments, and that of the last flow is smaller")
+            raise ModelError(f"windows fall to {left:.2g} segments, and the last flow's window is even smaller")
         rounds = step.period / (rivals[0].rtt + step.wait)
         if rivals[0].kind == "cubic" and _cubic(step.period).mean > _friendly(rounds).mean:
             raise ModelError("CUBIC's window grows with the cube of time: the law is for additive increase")

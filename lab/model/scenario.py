@@ -125,16 +125,16 @@ class Scenario:
         )
 
     def check(self, prediction: Prediction) -> None:
-        """Raise ModelError if a hop has a setting that no model of the lab knows.
+        """Raise ModelError if a hop has a setting that no model of the lab covers.
 
-        A definition holds on every path. A prediction of somebody else may know the setting.
+        A definition holds on every path. A user's own prediction may cover the setting.
         """
         if prediction.kind == "definition" or not prediction.function.__module__.startswith(f"{__package__}."):
             return
         for each in (self, *(flow.scenario for flow in self.flows)):
             for hop in (*each.forward, *each.reverse):
                 for what in _unmodelled(hop):
-                    raise ModelError(f"{what}: no model of the lab knows that")
+                    raise ModelError(f"{what}: no model of the lab covers this")
 
     def reversed(self) -> Self:
         """Return the scenario with the path from the receiver to the sender. The programs keep their roles."""
@@ -187,7 +187,7 @@ class Scenario:
 
 def _unmodelled(hop: Direction) -> Iterator[str]:
     if any(change.every or change.every_about for change in hop.changes):
-        yield "the path changes again and again"
+        yield "changes of the path repeat"
     if hop.loss_correlation:
         yield "losses are correlated"
     if hop.reorder_gap:

@@ -9,9 +9,9 @@ from pathlib import Path
 from lab.base.foreign import FileBounds, Unfit, walk
 from lab.spec.errors import Problem, SpecError, unreadable
 
-_BOUNDS = FileBounds(files=20_000)  # also of what is left out
+_BOUNDS = FileBounds(files=20_000)  # including those that are left out
 _MOST = 1000  # files of a folder
-_CACHE = "__pycache__"  # the names of what Python leaves there depend on its version
+_CACHE = "__pycache__"  # the names of its files depend on Python's version
 
 
 @dataclass(frozen=True)

@@ -32,11 +32,12 @@ def contradictions(
     if rate is None:
         return
     if queue.own_rate and way("rate") is not None and way("rate") <= queue.own_rate:
-        yield where, f"frames would wait behind the bucket: {queue.own_rate} is not less than the link's {way('rate')}"
+        own, link = queue.own_rate, way("rate")
+        yield where, f"frames would wait behind the bucket at {own}; give less than the link's {link}"
     frame = Size((way("mtu") or ORDINARY).bytes + ETHERNET_HEADER.bytes)
     for name in ("burst", "mtu") if queue.kind == "tbf" else ():
         if name in given and Size.of(given[name]) < frame:
-            yield (*where, name), f"a frame of {frame} never fits {given[name]}, and is lost; give {frame} or more"
+            yield (*where, name), f"tbf would lose each frame of more than {given[name]}; give {frame} or more"
     yield from _too_much(queue, given, rate, where)
 
 
@@ -57,7 +58,7 @@ def _too_much(queue: Queue, given: dict[str, str], rate: Rate, where: Place) -> 
 
 
 def most_at_once(queue: Queue | None) -> int:
-    """Return the number of frames that a bucket may send at once, so that the wire behind it must hold them."""
+    """Return the number of frames that a bucket may send at once. The wire behind it must hold them."""
     if queue is None or not queue.is_bucket:
         return 0
     given = dict(queue.parameters)

@@ -31,7 +31,7 @@ End = tuple[str, str]  # (link, node)
 
 @dataclass(frozen=True)
 class Carriers:
-    """Answers which links carry which."""
+    """Finds the links that carry other links."""
 
     links: Mapping[str, LinkPart]
     switches: frozenset[str]
@@ -114,7 +114,7 @@ class Carriers:
 
 
 def mistakes(topology: TopologyPart) -> Iterator[tuple[Place, str]]:
-    """Yield (place, message) for every overlay that nothing can carry."""
+    """Yield (place, message) for every overlay that no link can carry."""
     carriers = Carriers.of(topology)
     found = [name for name, link in topology.links.items() if link.carried]
     wrong: list[tuple[Place, str]] = []
@@ -129,7 +129,7 @@ def mistakes(topology: TopologyPart) -> Iterator[tuple[Place, str]]:
             if end.addresses:
                 yield (
                     ("links", wire, "ends", node, "addresses"),
-                    f"the wire is part of the bond '{taken[wire]}', which has the addresses",
+                    f"the wire is part of the bond '{taken[wire]}', which has the addresses; give them to the bond",
                 )
 
 
@@ -137,7 +137,7 @@ def _own(topology: TopologyPart, carriers: Carriers, name: str) -> Iterator[tupl
     link, kind = topology.links[name], carriers.kind(name)
     for node in link.ends:
         if node in topology.switches:
-            yield ("links", name, "ends"), f"a {kind.value} ends at hosts and routers, and '{node}' is a switch"
+            yield ("links", name, "ends"), f"a {kind.value} ends at hosts and routers, but '{node}' is a switch"
     if kind is Carried.BOND:
         yield from _bond(carriers, name)
     elif kind is Carried.VLAN:
@@ -164,14 +164,14 @@ def _bond(carriers: Carriers, name: str) -> Iterator[tuple[Place, str]]:
         if wire not in links:
             yield place, f"unknown link '{wire}'{suggestion(wire, links)}"
         elif links[wire].carried:
-            yield place, f"'{wire}' is no wire; a bond bundles wires"
+            yield place, f"'{wire}' is not a wire; a bond joins wires"
         elif set(links[wire].ends) != ends:
             joined = " and ".join(links[wire].ends)
             yield place, f"'{wire}' joins {joined}, but the bond joins {' and '.join(links[name].ends)}"
         elif wire in wires[:index] or carriers.bonded[wire] != name:
-            yield place, f"'{wire}' is in a bond already"
+            yield place, f"'{wire}' is already in a bond"
         elif any(carriers.mtu(wire, node) != carriers.mtu(wires[0], node) for node in ends if wires[0] in links):
-            yield place, f"'{wire}' has another MTU than '{wires[0]}'"
+            yield place, f"the MTUs of '{wire}' and '{wires[0]}' differ; give them the same MTU"
 
 
 def _vlan(carriers: Carriers, name: str) -> Iterator[tuple[Place, str]]:
@@ -186,7 +186,7 @@ def _vlan(carriers: Carriers, name: str) -> Iterator[tuple[Place, str]]:
     elif over in carriers.bonded:
         yield place, f"'{over}' is part of the bond '{carriers.bonded[over]}'; name the bond"
     elif links[over].carried in (Carried.GRE, Carried.IPIP):
-        yield place, f"'{over}' carries IP packets, and no frames with a tag"
+        yield place, f"'{over}' carries IP packets, but not frames with a tag"
     else:
         for node in links[name].ends:
             if not carriers.below(name, node):

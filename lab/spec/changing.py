@@ -42,13 +42,13 @@ def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[t
     if way("delays"):
         yield from destinations.contradictions(way, place)
         if way("rate") is not None and way("shaper") is Shaper.NIC:
-            yield place("delays"), "frames wait in front of the delays; use shaper: path"
+            yield place("delays"), "frames have to wait in front of the delays; use shaper: path"
     if way("queue") is not None and way("queue").is_bucket:
         yield from buckets.contradictions(way("queue"), way, place)
     if way("loss_correlation") and not (way("loss") or any(change.loss for change in changes)):
         yield place("loss_correlation"), "there is no loss to correlate; give the link a loss"
     elif way("loss_correlation") == 1:
-        yield place("loss_correlation"), "all frames would have the same fate; use less than 100 %"
+        yield place("loss_correlation"), "netem would lose all frames or none; use less than 100 %"
     if way("reorder_gap") is not None and not way("reorder"):
         yield place("reorder_gap"), "no frame overtakes others; give the link a reorder, such as 100 %"
     if way("burst_loss") is not None and way("loss"):
@@ -73,7 +73,7 @@ def _jitter(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[tuple[Pl
         yield place("jitter"), f"netem cannot draw a jitter of more than {MOST_JITTER}"
     elif jitter.drawn > MOST_JITTER:
         most = Duration(MOST_JITTER.ns * jitter.deviation.ns // jitter.drawn.ns // _GRAIN * _GRAIN)
-        yield place("jitter"), f"netem cannot draw a deviation of more than {most} by {jitter.distribution.name}"
+        yield place("jitter"), f"netem cannot draw a deviation of more than {most} for {jitter.distribution.name}"
     elif jitter.early > delay and jitter.distribution is None:
         yield place("jitter"), f"{jitter.deviation} is more than the delay of {delay}; give a longer delay"
     elif jitter.early > delay:
@@ -82,7 +82,7 @@ def _jitter(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[tuple[Pl
     if jitter.in_order is False and way("rate") is not None and way("shaper") is not Shaper.NIC:
         yield place("jitter"), "frames stay in order on a link with a rate; put the jitter on a link without one"
     if jitter.in_order and way("reorder"):
-        yield place("reorder"), "frames should stay in order, as the jitter has it"
+        yield place("reorder"), "the jitter has in_order, which keeps frames in order; leave one of them out"
 
 
 def keeps_order(way: ChangedWay) -> bool:

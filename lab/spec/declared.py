@@ -1,4 +1,4 @@
-"""Resolve the routes that a topology declares, and put them in the place of the automatic ones."""
+"""Resolve the routes that a topology declares, and replace the automatic ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ EVERYWHERE = {4: ipaddress.ip_network("0.0.0.0/0"), 6: ipaddress.ip_network("::/
 
 @dataclass(frozen=True)
 class RouteTables:
-    """Finds the routes of every node: the declared ones, and the automatic ones that they leave."""
+    """Finds the routes of every node: the declared routes, and the automatic routes that these do not replace."""
 
     topology: TopologyPart
     subnets: tuple[Subnet, ...]
@@ -52,7 +52,9 @@ class RouteTables:
                 made = [*self._resolved(node, route)]
                 for vrf, each in made:
                     if any((at, other.to, other.metric) == (vrf, each.to, each.metric) for at, other in declared):
-                        message = f"a second route to {each.to}; give it another metric, or give the first one more via"
+                        message = (
+                            f"a second route to {each.to}; change its metric, or give the first one several next hops"
+                        )
                         raise Mistakes([(("to",), message)])
                 declared += made
             except Mistakes as error:
@@ -83,7 +85,7 @@ class RouteTables:
                 continue
             vrfs = {self.routing.vrf_of(end) for end, _, _ in found}
             if len(vrfs) > 1:
-                raise Mistakes([(("via",), "the next hops are in different VRFs; a route belongs to one")])
+                raise Mistakes([(("via",), "the next hops are in different VRFs; a route belongs to a single VRF")])
             end, via, _ = found[0]
             sends, advertises = self.routing.metrics(end)
             made = Route(
@@ -171,7 +173,7 @@ class RouteTables:
         around = [end[1] for subnet in self.subnets for end in subnet.members if _has(subnet, node) and end[1] != node]
         known = list(dict.fromkeys(around))
         if name.partition(".")[0] in (*self.topology.hosts, *self.topology.routers):
-            return f"'{name}' is no neighbour of '{node}'{instead(name, known)}"
+            return f"'{name}' is not a neighbour of '{node}'{instead(name, known)}"
         return f"unknown node '{name}'{instead(name, known)}"
 
     def _automatic(self, node: str, version: int, target: Prefix) -> list[tuple[End, str | None, int]]:

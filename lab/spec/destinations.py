@@ -13,7 +13,7 @@ from lab.spec.parts import Mistakes
 from lab.units import Duration
 
 MOST = 256  # prefixes: the kernel runs at most 4096 instructions for each frame
-# Settings of netem that depend on the frame before, or on the number of frames: each delay has a netem of its own.
+# These settings depend on the previous frame, or on the number of frames. But each delay has its own netem.
 _ALONE = ("burst_loss", "duplicate", "jitter_correlation", "loss_correlation", "reorder", "slot")
 
 
@@ -22,7 +22,7 @@ def contradictions(way: Callable[[str], Any], place: Callable[[str], Place]) -> 
     delays: Mapping[str, Duration] = way("delays")
     for key in _ALONE:
         if way(key):
-            yield place(key), "frames with different delays do not share it; leave it or the delays out"
+            yield place(key), "it cannot apply across different delays; leave out either it or the delays"
     jitter = way("jitter").early if way("jitter") else Duration(0)
     for name, delay in delays.items():
         if delay < jitter:
@@ -32,7 +32,7 @@ def contradictions(way: Callable[[str], Any], place: Callable[[str], Place]) -> 
     if isinstance(way("limit"), int):
         yield place("limit"), "it counts the frames of a wire with a single delay; leave it out"
     if len({way("delay") or Duration(0), *delays.values()}) > MOST_DELAYS:
-        yield place("delays"), f"the kernel has {MOST_DELAYS} different delays at most, with the one of other frames"
+        yield place("delays"), f"there are at most {MOST_DELAYS} different delays, including that of all other frames"
 
 
 def resolved(
@@ -75,4 +75,4 @@ def _prefixes(name: str, addresses: Mapping[str, Iterable[str]]) -> Iterator[str
         except ValueError:
             known = suggestion(name, addresses) or "; name a node, an address or a prefix"
             raise ValueError(f"unknown destination '{name}'{known}") from None
-        raise ValueError(f"'{name}' has bits behind its prefix; write '{meant}'") from None
+        raise ValueError(f"'{name}' has bits after its prefix; write '{meant}'") from None

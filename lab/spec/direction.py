@@ -55,7 +55,7 @@ def _trace(value: object, info: ValidationInfo[Path]) -> Trace:
 
 
 def _jitter(value: object) -> object:
-    """Turn a plain jitter into a mapping's part."""
+    """Turn a plain jitter into the part that a mapping gives."""
     if isinstance(value, JitterPart | Mapping):
         return value
     return JitterPart(deviation=Duration.of(value if isinstance(value, Duration) else str(value)))
@@ -147,11 +147,11 @@ class JitterPart(Part):
     deviation: DurationText
     """The standard deviation of the delay. With `uniform`, the maximum variation, plus or minus."""
     distribution: DistributionText | None = None
-    """`uniform` (the default), `normal`, `pareto`, `paretonormal`, or a table in tc's form: a file next to the topology
-    file, with whole numbers, 8192 for one deviation.
+    """`uniform` (the default), `normal`, `pareto`, `paretonormal`, or a table in tc's format: a file next to the
+    topology file, with whole numbers, in which 8192 is one deviation.
     """
     in_order: bool | None = None
-    """Whether a frame waits for those before it. On a link with a rate, frames always do. Default: without a rate, a
+    """Whether a frame waits for earlier frames. On a link with a rate, frames always wait. Default: without a rate, a
     frame may overtake others.
     """
 
@@ -185,8 +185,8 @@ class ChangePart(Part):
     every: DurationText | None = None
     """The time from one repetition to the next, at least 1 ms. Default: the change comes once."""
     every_about: DurationText | None = None
-    """The mean time from one repetition to the next, which comes by chance: the times are exponential, and the trial's
-    seed decides them. A change beside `ends` comes in both directions at once.
+    """The mean time from one repetition to the next, at random. The times are exponential, and the trial's seed decides
+    them. A change that is written beside `ends` comes in both directions at once.
     """
     times: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     """How often a change with `every` or `every_about` comes. Default: until the workload's end."""
@@ -227,19 +227,21 @@ class DirectionPart(Part):
     delay: DurationText | None = None
     """The one-way delay, without the time that a frame takes at the rate."""
     jitter: JitterText | None = None
-    """The maximum variation of the delay, plus or minus, with an even distribution; or a mapping with `deviation`,
+    """The maximum variation of the delay, plus or minus, with a uniform distribution; or a mapping with `deviation`,
     `distribution` and `in_order`.
     """
     loss: PercentText | None = None
     """The share of frames lost at random."""
     loss_correlation: PercentText | None = None
-    """How much a frame's draw for `loss` depends on the draw of the previous frame, as netem has it. It changes how
+    """How much a frame's draw for `loss` depends on the draw of the previous frame, as in netem. It also changes how
     many frames are lost.
     """
     reorder: PercentText | None = None
     """The share of frames that overtake others because they are sent without the delay."""
     reorder_gap: Annotated[int, Field(ge=1, lt=2**32)] | None = None
-    """The fewest frames from one that overtakes to the next, netem's gap. With `reorder: 100 %`, one in so many."""
+    """The least distance, in frames, between two frames that overtake others (netem's gap). With `reorder: 100 %`, one
+    frame in this number overtakes.
+    """
     duplicate: PercentText | None = None
     """The share of frames delivered twice."""
     mtu: MtuText | None = None

@@ -128,7 +128,7 @@ class NodePart(Part):
     routes: Routes = ()
     """Routes instead of the automatic ones, which lead to every subnet through the fewest routers."""
     vrfs: Vrfs = {}
-    """VRFs by name: the links whose ends on this node share a routing table of their own."""
+    """The VRFs, by name: a list of links. Their ends on this node share their own routing table."""
 
 
 class SwitchPart(Part):
@@ -210,7 +210,7 @@ class TopologyPart(Part):
     multicast: Groups = {}
     """The multicast groups that routers forward, by address."""
     neighbours: Literal["known", "asked"] = "known"
-    """Whether nodes know their neighbours' hardware addresses from the start, or ask for them: with ARP and neighbour
+    """Whether nodes know their neighbours' hardware addresses from the start, or ask for them with ARP and neighbour
     discovery. Default: `known`.
     """
     names: Literal["ipv4", "ipv6"] | None = None

@@ -34,7 +34,7 @@ def name(topology: TopologyPart, names: dict[End, str]) -> None:
                 (below,) = carriers.below(overlay, node)
                 text = f"{names[below, node]}.{topology.links[overlay].vlan}"
                 if len(text) > LONGEST_NAME:
-                    message = f"its interface on '{node}' would be {text}, more than {LONGEST_NAME} letters"
+                    message = f"its interface on '{node}' would be {text}, longer than {LONGEST_NAME} characters"
                     mistakes.append((("links", overlay, "vlan"), message))
             else:
                 text = f"{kind.value}{FIRST.get(kind, 1) + count[node, kind]}"
@@ -57,11 +57,11 @@ def _vrfs(topology: TopologyPart, names: Mapping[End, str]) -> Iterator[tuple[Pl
                 for index, link in enumerate(links):
                     place: Place = (kind, node, "vrfs", vrf, index)
                     if link not in own:
-                        yield place, f"'{link}' is no link of '{node}'{instead(link, own)}"
+                        yield place, f"'{link}' is not a link of '{node}'{instead(link, own)}"
                     elif link in bonded:
                         yield place, f"'{link}' is part of the bond '{bonded[link]}'; name the bond"
                     elif link in taken:
-                        yield place, f"'{link}' is in the VRF '{taken[link]}' already"
+                        yield place, f"'{link}' is already in the VRF '{taken[link]}'"
                     taken.setdefault(link, vrf)
 
 

@@ -22,7 +22,7 @@ Branch = tuple[End, End, Subnet]  # the router's end at which packets come in, t
 class Trees:
     """Holds the entries of every router, and the routes to the groups of their sources and receivers.
 
-    A receiver needs one, too: a program that joins a group without the name of an interface joins it there.
+    A receiver needs a route, too. If a program joins a group without naming an interface, the route decides it.
     """
 
     forwarding: dict[str, list[Forwarding]] = field(default_factory=dict)  # router -> entries
@@ -30,7 +30,7 @@ class Trees:
 
 
 def trees(topology: TopologyPart, routing: Routing) -> Trees:
-    """Return the trees of all groups. Raises Mistakes for an unknown node, and for a receiver that no way leads to."""
+    """Return the trees of all groups. Raises Mistakes for an unknown node, and for a receiver without a path."""
     found = Trees()
     mistakes: list[tuple[Place, str]] = []
     nodes = [*topology.hosts, *topology.routers]
@@ -70,7 +70,7 @@ def _grow(found: Trees, routing: Routing, group: str, source: str, receivers: tu
                 route = Route(f"{group}/32", routing.interfaces[own], None, None, None, declared=True)
                 found.routes.setdefault(node, []).append(route)
             return None
-    return f"no way leads from '{source}' to {missing[0] if missing else receivers[0]} over IPv{version}"
+    return f"there is no path from '{source}' to {missing[0] if missing else receivers[0]} over IPv{version}"
 
 
 def _reached(routing: Routing, root: Subnet, version: int) -> Iterator[tuple[tuple[str, ...], Branch | None]]:

@@ -1,7 +1,7 @@
 """Define the keys of a link that other links carry: a bond, a VLAN or a tunnel, and the mistakes in one such link.
 
-These links stand among the wires, under `links`, because all that names a wire names them in the same way: addresses,
-VRFs, routes, the end NODE.LINK, and an arm's changes. The keys `bond`, `vlan` and `tunnel` tell them from wires.
+These links are declared under `links`, like wires, because addresses, VRFs, routes, names (NODE.LINK) and an arm's
+changes treat them in the same way. The keys `bond`, `vlan` and `tunnel` distinguish them from wires.
 """
 
 from __future__ import annotations
@@ -19,30 +19,30 @@ from lab.spec.parts import DurationText, Part
 KINDS = ("bond", "vlan", "tunnel")
 ONLY = {"bond": ("mode", "hash", "probe"), "vlan": ("over",), "tunnel": ("id",)}  # keys that need the kind
 IDS = {"gre": 2**32 - 1, "vxlan": 2**24 - 1}  # the largest key, the largest network identifier
-PROBED = (Bonding.BALANCE_RR, Bonding.ACTIVE_BACKUP)  # the kernel's ARP monitor does not know 802.3ad
+PROBED = (Bonding.BALANCE_RR, Bonding.ACTIVE_BACKUP)  # the kernel's ARP monitor does not support 802.3ad
 
 
 class OverlayPart(Part):
-    """A link that other links carry. It has none of a wire's own settings: the links that carry it have them."""
+    """A link that other links carry. The settings of a wire belong to the links that carry it."""
 
     bond: Annotated[tuple[str, ...], Strict(False)] | None = None
-    """The wires between the two nodes that the link bundles, at least two."""
+    """The wires that form a bond, at least two, between the same two nodes."""
     mode: Annotated[Bonding, Strict(False)] | None = None
     """How a bond uses its wires. Default: `balance-rr`, one frame on each in turn."""
     hash: Literal["layer2", "layer2+3", "layer3+4"] | None = None
-    """What an 802.3ad bond chooses a frame's wire by: its MAC addresses, also its IP addresses, or IP addresses and
-    ports. Default: `layer2`.
+    """The fields of a frame by which an 802.3ad bond chooses its wire: MAC addresses, MAC and IP addresses, or IP
+    addresses and ports. Default: `layer2`.
     """
     probe: DurationText | None = None
     """How often a bond checks each wire with an ARP request to the other end. Default: never, so that the bond notices
-    only a wire without a carrier. A wire that is `down` keeps its carrier, and loses every frame.
+    only a missing carrier. A wire that is `down` keeps its carrier, and loses every frame.
     """
     vlan: Annotated[int, Field(ge=1, le=4094)] | None = None
     """The VLAN's id. Frames with its tag cross the link `over`."""
     over: str | None = None
-    """The link that carries the VLAN: a wire, also one to a switch, a bond, a VXLAN, or another VLAN."""
+    """The link that carries the VLAN: a wire (also to a switch), a bond, a VXLAN, or a different VLAN."""
     tunnel: Literal["gre", "ipip", "vxlan"] | None = None
-    """The tunnel's kind. IPv4 packets carry it between the nodes' first addresses, along the way that routes take."""
+    """The tunnel's kind. IPv4 packets between the nodes' first addresses carry it, along the nodes' routes."""
     id: Annotated[int, Field(ge=1)] | None = None
     """A GRE tunnel's key (default: no key), or a VXLAN's network identifier (default: 1)."""
 
@@ -60,7 +60,7 @@ def contradictions(link: OverlayPart, given: frozenset[str]) -> Iterator[tuple[P
     """Yield the mistakes in one link, of which the file gives the keys `given`."""
     kinds = [key for key in KINDS if getattr(link, key) is not None]
     for key in kinds[1:]:
-        yield (key,), f"the link is a {kinds[0]} already; give only one of them"
+        yield (key,), f"the link is already a {kinds[0]}; give only one of them"
     for kind, keys in ONLY.items():
         for key in keys if kind not in kinds else ():
             if getattr(link, key) is not None:
@@ -69,7 +69,7 @@ def contradictions(link: OverlayPart, given: frozenset[str]) -> Iterator[tuple[P
         return
     for key in DirectionPart.model_fields:
         if key in given:
-            yield (key,), f"other links carry this {kinds[0]}; set the {key} of those"
+            yield (key,), f"other links carry this {kinds[0]}; set their {key}"
     for key in ("forward", "back"):
         if key in given:
             yield (key,), f"other links carry this {kinds[0]}; set their directions"
@@ -87,6 +87,6 @@ def contradictions(link: OverlayPart, given: frozenset[str]) -> Iterator[tuple[P
             yield ("probe",), f"{link.probe} should be whole milliseconds, at least 10 ms"
     if link.id is not None and link.tunnel is not None:
         if link.tunnel not in IDS:
-            yield ("id",), f"an {link.tunnel} tunnel has none"
+            yield ("id",), f"an {link.tunnel} tunnel has no id; leave it out"
         elif link.id > IDS[link.tunnel]:
-            yield ("id",), f"{link.id} is more than {IDS[link.tunnel]}, the largest of a {link.tunnel} tunnel"
+            yield ("id",), f"{link.id} is more than {IDS[link.tunnel]}, the largest id of a {link.tunnel} tunnel"

@@ -13,7 +13,7 @@ from lab.units import Duration, Quantity, Rate, Size
 
 MTU_MIN, MTU_MAX = 68, 65535  # bytes: the datagram that every network must carry (RFC 791); the largest MTU of a veth
 MTU_MIN_IPV6 = 1280  # bytes, RFC 8200 section 5
-LEAST_CHANCE = 1e-7  # netem's steps of 2^-32, of which it may draw one too many, are 0.35 % of it
+LEAST_CHANCE = 1e-7  # netem may draw one step of 2^-32 too many, which is 0.35 % of this
 
 
 class Mistakes(ValueError):

@@ -21,10 +21,10 @@ def _hops(value: Any) -> Any:
         if not value or not all(isinstance(name, str) for name in value):
             raise ValueError("should be a node or an address, several of them, or a mapping from each to its weight")
         if len(set(value)) < len(value):
-            raise ValueError("names a next hop twice; give it a weight instead, like {r1: 2, r2: 1}")
+            raise ValueError("has a next hop twice; give it a weight instead, like {r1: 2, r2: 1}")
         return dict.fromkeys(value, 1)
     if isinstance(value, dict) and not value:
-        raise ValueError("names no next hop")
+        raise ValueError("has no next hop")
     return value
 
 
@@ -44,7 +44,7 @@ class RoutePart(Part):
     """A route of a node, instead of the automatic routes to the same destination."""
 
     to: str
-    """The destination: a node or its end NODE.LINK (that address), a link (its subnet), a prefix, or `default`."""
+    """The destination: a node, its address NODE.LINK on one link, a link (its subnet), a prefix, or `default`."""
     via: (
         Annotated[
             dict[str, Weight],
@@ -52,15 +52,15 @@ class RoutePart(Part):
         ]
         | None
     ) = None
-    """The next hop: a neighbour, its end NODE.LINK, or an address. With several, or a mapping from each to its weight,
-    the kernel spreads flows over them. Default: the automatic next hop.
+    """The next hop: a neighbour, its address NODE.LINK on one link, or an address. The kernel spreads flows over a list
+    of next hops, or over a mapping from each to its weight. Default: the automatic next hop.
     """
     metric: Annotated[int, Field(ge=1, lt=2**32)] | None = None
-    """The route's priority. Of two routes to one destination, the kernel takes the one with the smaller metric."""
+    """The route's priority. If a destination has two routes, the kernel uses the one with the smaller metric."""
     initcwnd: WindowText | None = None
-    """The congestion window, in segments, that connections over this route start with. Default: 10."""
+    """The congestion window, in segments, at the start of connections over this route. Default: 10."""
     initrwnd: WindowText | None = None
-    """The receive window, in segments, that connections over this route start with."""
+    """The receive window, in segments, at the start of connections over this route."""
     advmss: SizeText | None = None
     """The MSS that the node advertises over this route."""
     mtu: MtuText | None = None
@@ -68,7 +68,7 @@ class RoutePart(Part):
 
 
 class MulticastPart(Part):
-    """The members of a multicast group. Routers forward the source's packets along the shortest ways."""
+    """The members of a multicast group. Routers forward the source's packets along the shortest paths."""
 
     source: str
     """The node that sends to the group."""

@@ -1,4 +1,4 @@
-"""Read a table of delays in tc's form, the `.dist` files of netem."""
+"""Read a table of delays in tc's format, such as netem's `.dist` files."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read(name: str, folder: Path) -> Distribution:
     file = folder / name
     if not file.is_file():
         known = suggestion(name, DISTRIBUTIONS)
-        raise ValueError(f"'{name}' is no distribution{known}" if known else f"the table {no_file(file)}")
+        raise ValueError(f"'{name}' is not a distribution{known}" if known else f"the table {no_file(file)}")
     try:
         lines = foreign.read(file.resolve(), _MOST).decode().splitlines()
     except (OSError, UnicodeDecodeError, foreign.Unfit) as error:

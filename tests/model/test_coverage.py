@@ -33,10 +33,12 @@ WIRE = hop("100 Mbit/s", "1 ms")
 CHANCE = [{"loss": 0.01}, {"reorder": 0.01}, {"duplicate": 0.01}, {"jitter": Duration.of("100 us")}]
 
 
-# Settings that no model knows: every law, replay and simulation refuses them, and says why.
+# No model covers these settings: every law, replay and simulation refuses them, with a reason.
 UNKNOWN: dict[str, dict[str, Any]] = {
-    "again and again": {"changes": (Change(Duration(0), every=Duration.of("9 s"), delay=Duration.of("2 ms")),)},
-    "changes again": {"changes": (Change(Duration(0), every_about=Duration.of("9 s"), down=Duration.of("2 ms")),)},
+    "changes of the path repeat": {
+        "changes": (Change(Duration(0), every=Duration.of("9 s"), delay=Duration.of("2 ms")),)
+    },
+    "path repeat": {"changes": (Change(Duration(0), every_about=Duration.of("9 s"), down=Duration.of("2 ms")),)},
 }
 UNKNOWN["depends on the destination"] = {"delays": (DelayTo("10.0.1.2/32", Duration.of("9 ms")),)}
 UNKNOWN["distribution pareto"] = {"jitter": Duration.of("1 ms"), "distribution": Distribution("pareto")}
@@ -66,15 +68,15 @@ def test_chance_and_cards_are_refused_whichever_way_they_are(model: Any, workloa
 
 @pytest.mark.parametrize("reason", UNKNOWN)
 @pytest.mark.parametrize("model", PREDICTIONS, ids=lambda model: model.name)
-def test_what_no_model_knows_is_refused(model: Prediction, reason: str) -> None:
+def test_settings_that_no_model_covers_are_refused(model: Prediction, reason: str) -> None:
     strange = structs.replace(WIRE, **UNKNOWN[reason])
     for ways in ((strange, WIRE), (WIRE, strange)):
         with pytest.raises(ModelError, match=reason):
             model(over(*ways, ASKED[0][1]))
 
 
-def test_other_peoples_predictions_may_know_it() -> None:
-    strange = over(structs.replace(WIRE, **UNKNOWN["again and again"]), WIRE, ASKED[0][1])
+def test_a_users_own_prediction_may_cover_them() -> None:
+    strange = over(structs.replace(WIRE, **UNKNOWN["path repeat"]), WIRE, ASKED[0][1])
     own = declared(lambda scenario: Value(scenario.delay.seconds, "s"))
     assert own(strange).number == 0.001
 

@@ -138,7 +138,7 @@ def test_a_queue_stands_before_its_wire(keep: Keep) -> None:
     assert "qdisc add dev q0b parent 1:1 bfifo limit 62500\n" in commands(network, wires)
 
 
-def test_a_token_bucket_is_told_as_tc_has_it(keep: Keep) -> None:
+def test_a_token_bucket_is_shown_as_tc_commands(keep: Keep) -> None:
     (record,) = keep("rate")
     network, wires = to_plain(record.trial.network), record.json("qdiscs.before.json")
     wires.append({"node": "path", "interface": "q0b", "direction": "forward", "kind": "tbf", "options": {}})
@@ -153,7 +153,7 @@ def test_a_token_bucket_is_told_as_tc_has_it(keep: Keep) -> None:
     assert "qdisc add dev q0b parent 1:1 pfifo limit 1000\n" in said
 
 
-def test_delays_by_destination_are_told_as_tc_has_them(keep: Keep) -> None:
+def test_delays_by_destination_are_shown_as_tc_commands(keep: Keep) -> None:
     (record,) = keep("rate")
     network, wires = to_plain(record.trial.network), record.json("qdiscs.before.json")
     wire = next(each for each in wires if each["interface"] == "w0b")

@@ -1,4 +1,4 @@
-"""A program's folder of files: what is in it decides the trial, and what cannot be taken has a file and a line."""
+"""A program's folder of files: its contents decide the trial, and a mistake has a file and a line."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def _large(tools: Path) -> None:
         ),
     ],
 )
-def test_what_cannot_be_taken_is_named(
+def test_files_that_cannot_be_copied_are_named(
     tmp_path: Path, tools: Path, spoil: Callable[[Path], Any], fields: str, message: str
 ) -> None:
     spoil(tools)

@@ -111,7 +111,7 @@ def test_an_experiment_changes_a_distribution(topology: Parse) -> None:
         ("1 " * 20_000, "own.dist: a table has 1 to 16384 numbers, not 20000"),
     ],
 )
-def test_nonsense_in_a_table_is_told_at_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_a_mistake_in_a_table_has_its_line(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "own.dist").write_text(text)
     (tmp_path / "net.yaml").write_text(
         LINK.format("delay: 9 ms\n    jitter: {deviation: 1 ms, distribution: own.dist}")
@@ -215,7 +215,7 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
         ("loss_correlation: 5 %", "links.path.loss_correlation: there is no loss to correlate; give the link a loss"),
         (
             "loss: 5 %, loss_correlation: 100 %",
-            "links.path.loss_correlation: all frames would have the same fate; use less than 100 %",
+            "links.path.loss_correlation: netem would lose all frames or none; use less than 100 %",
         ),
         (
             "delay: 9 ms, reorder_gap: 5",
@@ -231,7 +231,7 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
         ),
         (
             "delay: 9 ms, jitter: {deviation: 1 ms, distribution: nornal}",
-            "links.path.jitter.distribution: 'nornal' is no distribution; did you mean 'normal'?",
+            "links.path.jitter.distribution: 'nornal' is not a distribution; did you mean 'normal'?",
         ),
         (
             "delay: 9 ms, jitter: {deviation: 1 ms, distribution: own.dist}",
@@ -244,7 +244,7 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
         ),
         (
             "delay: 9 s, jitter: {deviation: 1 s, distribution: pareto}",
-            "links.path.jitter: netem cannot draw a deviation of more than 195.2 ms by pareto",
+            "links.path.jitter: netem cannot draw a deviation of more than 195.2 ms for pareto",
         ),
         (
             "delay: 9 ms, jitter: {deviation: 1 ms, in_order: false}",
@@ -265,7 +265,7 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
         ),
         (
             "delays: {10.0.1.7/24: 9 ms}",
-            "links.path.delays.10.0.1.7/24: '10.0.1.7/24' has bits behind its prefix; write '10.0.1.0/24'",
+            "links.path.delays.10.0.1.7/24: '10.0.1.7/24' has bits after its prefix; write '10.0.1.0/24'",
         ),
         (
             "delays: {receiver: 9 ms, 10.0.1.2: 8 ms}",
@@ -281,7 +281,7 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
         ),
         (
             "duplicate: 1 %, delays: {receiver: 9 ms}",
-            "links.path.duplicate: frames with different delays do not share it; leave it or the delays out",
+            "links.path.duplicate: it cannot apply across different delays; leave out either it or the delays",
         ),
         (
             "limit: 9, delays: {receiver: 9 ms}",
@@ -293,11 +293,11 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
         ),
         (
             "shaper: nic, delays: {receiver: 9 ms}",
-            "links.path.delays: frames wait in front of the delays; use shaper: path",
+            "links.path.delays: frames have to wait in front of the delays; use shaper: path",
         ),
         (
             f"delays: {{{', '.join(f'10.9.{number}.0/24: {number + 1} ms' for number in range(16))}}}",
-            "links.path.delays: the kernel has 16 different delays at most, with the one of other frames",
+            "links.path.delays: there are at most 16 different delays, including that of all other frames",
         ),
         ("delays: {}", "links.path.delays: names no destination"),
         ("queue: tbf", "links.path.queue: tbf needs its burst"),
@@ -312,11 +312,11 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
         ),
         (
             "queue: {kind: tbf, burst: 1500 B, limit: 9 kB}",
-            "links.path.queue.burst: a frame of 1514 B never fits 1500 B, and is lost; give 1514 B or more",
+            "links.path.queue.burst: tbf would lose each frame of more than 1500 B; give 1514 B or more",
         ),
         (
             "queue: {kind: tbf, rate: 10 Mbit/s, burst: 2 kB, limit: 9 kB}",
-            "links.path.queue: frames would wait behind the bucket: 10 Mbit/s is not less than the link's 10 Mbit/s",
+            "links.path.queue: frames would wait behind the bucket at 10 Mbit/s; give less than the link's 10 Mbit/s",
         ),
         (
             "queue: {kind: tbf, burst: 1 GB, limit: 9 kB}",

@@ -150,7 +150,7 @@ def test_a_group_has_a_tree(topology: Parse) -> None:
         ("  p: {ends: [a, r], bond: [one]}", 8, "at least two wires"),
         ("  p: {ends: [a, r], bond: [one, two], rate: 1 Gbit/s}", 8, "rate: other links carry this bond"),
         ("  p: {ends: [a, r], bond: [one, two], hash: layer2}", 8, "it is for 802.3ad"),
-        ("  p: {ends: [a, r], bond: [one, two]}\n  q: {ends: [a, r], bond: [two, one]}", 9, "in a bond already"),
+        ("  p: {ends: [a, r], bond: [one, two]}\n  q: {ends: [a, r], bond: [two, one]}", 9, "already in a bond"),
         ("  p: {ends: [a, r], bond: [one, two]}\n  v: {ends: [a, r], vlan: 1, over: one}", 9, "part of the bond 'p'"),
         (
             "  v: {ends: [a, r], vlan: 1, over: w}\n  w: {ends: [a, r], vlan: 2, over: v}",
@@ -166,8 +166,8 @@ def test_a_group_has_a_tree(topology: Parse) -> None:
             9,
             "is 't' already; give it a different id",
         ),
-        ("  t: {ends: [a, b], tunnel: ipip, id: 4}", 8, "an ipip tunnel has none"),
-        ("  t: {ends: [a, b], tunnel: ipip}\n  v: {ends: [a, b], vlan: 4, over: t}", 9, "no frames with a tag"),
+        ("  t: {ends: [a, b], tunnel: ipip, id: 4}", 8, "an ipip tunnel has no id; leave it out"),
+        ("  t: {ends: [a, b], tunnel: ipip}\n  v: {ends: [a, b], vlan: 4, over: t}", 9, "not frames with a tag"),
         ("  t: {ends: [a, b], mode: 802.3ad}", 8, "mode: only a bond has it"),
     ],
 )
@@ -184,7 +184,7 @@ def test_a_mistake_of_an_overlay_is_named(topology: Parse, text: str, line: int,
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{to: b, via: b}", "routes.0.via: 'b' is no neighbour of 'a'; use r1, r2"),
+        ("{to: b, via: b}", "routes.0.via: 'b' is not a neighbour of 'a'; use r1, r2"),
         ("{to: b, via: zz}", "unknown node 'zz'"),
         ("{to: b, via: 10.9.9.9}", "no link of 'a' has a subnet with 10.9.9.9"),
         ("{to: zz, via: r1}", "unknown destination 'zz'"),
@@ -193,7 +193,7 @@ def test_a_mistake_of_an_overlay_is_named(topology: Parse, text: str, line: int,
         ("{to: fd09::/64, via: 10.0.1.2}", "no next hop has an address of IPv6"),
         ("{to: b, via: r1}, {to: b, via: r2}", "routes.1.to: a second route to 10.0.3.2/32"),
         ("{via: r1}", "to: missing; give a destination"),
-        ("{to: b, via: [r1, r1]}", "names a next hop twice"),
+        ("{to: b, via: [r1, r1]}", "has a next hop twice"),
         ("{to: b, via: r1, initcwnd: 0}", "greater than or equal to 1"),
         ("{to: b, nexthop: r1}", "unknown key"),
     ],
@@ -207,15 +207,15 @@ def test_a_mistake_of_a_route_is_named(topology: Parse, text: str, message: str)
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("routers: {r: {vrfs: {red: [x]}}}", "'x' is no link of 'r'"),
-        ("routers: {r: {vrfs: {red: [l], blue: [l]}}}", "in the VRF 'red' already"),
+        ("routers: {r: {vrfs: {red: [x]}}}", "'x' is not a link of 'r'"),
+        ("routers: {r: {vrfs: {red: [l], blue: [l]}}}", "already in the VRF 'red'"),
         ("routers: {r: {vrfs: {eth0: [l]}}}", "the name of an interface"),
         ("routers: [r]\nmulticast: {10.0.0.1: {source: a, receivers: [b]}}", "is not a multicast address"),
         ("routers: [r]\nmulticast: {224.0.0.5: {source: a, receivers: [b]}}", "no router forwards 224.0.0.5"),
         ("routers: [r]\nmulticast: {239.0.0.5: {source: a, receivers: [z]}}", "unknown node 'z'"),
         (
             "routers: {r: {vrfs: {red: [l]}}}\nmulticast: {239.0.0.5: {source: a, receivers: [b]}}",
-            "no way leads from 'a'",
+            "there is no path from 'a'",
         ),
     ],
 )

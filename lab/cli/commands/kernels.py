@@ -153,15 +153,15 @@ def list_kernels(as_json: Json = False) -> None:
 @kernels.command("prune")
 def prune_kernels(
     keep: Annotated[
-        int, typer.Option(help="The number of the newest kernels of each name that stay.", metavar="N", min=1)
+        int, typer.Option(help="Keep this number of the newest kernels of each name.", metavar="N", min=1)
     ] = 3,
     remove: Annotated[bool, typer.Option(help="Remove the kernels. Default: only list them.")] = False,
     as_json: Json = False,
 ) -> None:
     """Remove old kernels of changed C files.
 
-    The command never removes a kernel that a run uses. The patches stay in the cache, so that a kernel that a record
-    names can be built again in seconds.
+    The command never removes a kernel that a run uses. The patches stay in the cache. So if a record names a removed
+    kernel, you can build it again in seconds.
     """
     from lab.base.building import shown
     from lab.machine.kernel.uml import pruning

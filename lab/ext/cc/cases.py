@@ -37,7 +37,7 @@ class JudgeCase:
     is_quick: bool
     varies: bool  # whether it also runs on changed paths
     references: Mapping[str, tuple[Value, ...]]  # the figures of well-known congestion controls, from seed 1 on
-    laws: Mapping[str, ReferenceLaw]  # why they have these figures
+    laws: Mapping[str, ReferenceLaw]  # explain the figures of `references`
 
     @property
     def name(self) -> str:

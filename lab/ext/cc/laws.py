@@ -1,4 +1,4 @@
-"""Read why the references have their figures: what a law gives about each case, and what is not known."""
+"""Read the laws that explain the references' figures, and the questions that are open."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ReferenceLaw:
     """Explains the figure of one reference in one case.
 
     `figure` follows from the path alone, and has bounds if the law gives an interval. It is None if no law covers the
-    case. `open` is what is not known.
+    case. `open` describes what we do not know.
     """
 
     figure: Value | None
@@ -81,7 +81,7 @@ def _mistake(keys: object, unit: str) -> str:
         figure = _figure(keys["figure"])
     except UnitError as error:
         return f"figure: {told(error)}"
-    return "" if figure.unit == unit else f"figure is in {figure.unit}, and the case's figure in {unit}"
+    return "" if figure.unit == unit else f"figure is in {figure.unit}, but the case's figure is in {unit}"
 
 
 def _figure(given: object) -> Value:

@@ -180,7 +180,7 @@ def _behind(each: CaseScore, is_open: bool) -> str:
 
 
 def _explained(each: CaseScore) -> str:
-    """Return the references' figures beside their laws, folded; "" if the pack has no references of this case."""
+    """Return a fold with the references' figures and their laws, or "" if the pack has no references for the case."""
     rows = []
     for name, values in each.case.references.items():
         law = each.case.laws.get(name)

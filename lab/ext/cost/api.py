@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from lab.ext.cost.costs import KernelCost
     from lab.machine.kernel.vm.stock import StockKernel
 
-INTEREST = 0.005  # as `lab regress`
+INTEREST = 0.005  # the same as for `lab regress`
 
 
 @spread(SuiteOptions, without=["kernel"])
@@ -29,7 +29,7 @@ def cost(
     """Count the instructions of claims' trials on distribution kernels under QEMU, and return their cost.
 
     Each trial runs with these `seeds` ("3": three seeds from `seed` on; "1-5": seeds 1 to 5), `repeat` times. All
-    repeats of a trial should be equal to the last instruction. Trials have none of the claim's probes. The first kernel
+    repeats of a trial should be equal to the last instruction. Trials run without the claim's probes. The first kernel
     (None: the newest) is the base of the comparison; a figure that changes by at most `interest` counts as the same.
     The figure is the kernel's instructions per message, segment or system call; with `function`, it is that function's
     own instructions per call. A counted trial in the store does not run again. Raises InputError, SpecError,

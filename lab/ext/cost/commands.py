@@ -31,7 +31,7 @@ def cost(
         str | None,
         typer.Option(
             "--kernel",
-            help="One or more of the kernels that `lab kernel fetch` made, or an image. Default: the newest.",
+            help="One or more kernels from `lab kernel fetch`, or images. Default: the newest.",
             metavar="KERNEL[,KERNEL...]",
         ),
     ] = None,

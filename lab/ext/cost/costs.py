@@ -15,7 +15,7 @@ from lab.spec.errors import instead
 __all__ = ["CaseFigures", "CostFigure", "FunctionChange", "KernelCost"]
 
 _UNITS: tuple[Unit, ...] = ("message", "segment", "connection", "system call")
-_LEADING: tuple[Unit, ...] = ("message", "segment", "system call")  # the first that a workload has is its own unit
+_LEADING: tuple[Unit, ...] = ("message", "segment", "system call")  # the first of these that a workload has is its unit
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ _SYSTEM_CALL = "__x64_sys_"  # begins the name of each system call's function
 _SEGMENTS = ("tcp_v4_rcv", "tcp_v6_rcv")  # each segment that arrives at a host's TCP
 _CONNECTIONS = ("tcp_finish_connect",)  # each SYN-ACK that a client accepts
 _LINE = re.compile(r"(\d{1,20}) (\d{1,20}) (\S{1,600})")
-_PART = re.compile(r"\.(?:cold|part)\b")  # a part of a function: entering it is no call of the function
+_PART = re.compile(r"\.(?:cold|part)\b")  # a part of a function: entering it is not a call of the function
 _SUFFIX = re.compile(r"\.(?:cold|part|isra|constprop|llvm|lto_priv)\b.*")  # what compilers add to a name
 
 Unit = str  # "message", "segment", "connection", "system call"
@@ -85,7 +85,7 @@ def parse(text: str, where: str) -> tuple[int, dict[str, FunctionCount]]:
             continue
         match = _LINE.fullmatch(line)
         if match is None:
-            raise RecordError(f"{where} is damaged: {OUTPUT}: {line[:60]!r} is no count")
+            raise RecordError(f"{where} is damaged: {OUTPUT}: {line[:60]!r} is not a count")
         instructions, calls, name = int(match[1]), int(match[2]), match[3]
         if name == USER:
             user += instructions
@@ -95,7 +95,7 @@ def parse(text: str, where: str) -> tuple[int, dict[str, FunctionCount]]:
         of[1] += 0 if _PART.search(name) else calls
     if marks != 1:
         raise RecordError(
-            f"{where}: {OUTPUT} is not the workload's count: a program of the trial reads /proc/stat, which marks its "
-            "begin and its end"
+            f"{where}: {OUTPUT} is not the workload's count, because a program of the trial opened /proc/stat; this "
+            "marks the start and the end of the count"
         )
     return user, {name: FunctionCount(*of) for name, of in sorted(found.items())}

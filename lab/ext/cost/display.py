@@ -97,8 +97,8 @@ def _functions(cost: KernelCost, case: CaseFigures) -> Table:
     """Return the functions with the most instructions or, with two kernels, with the largest changes."""
     there = [name for name in cost.kernels if case.case.counts.get(name)]
     table = Table(box=None, pad_edge=False, padding=(0, 1))
-    what = "changes most" if len(there) > 1 else "has most instructions"
-    table.add_column(f"{case.name}: what {what}, per {case.unit}", overflow="fold")
+    what = "largest changes" if len(there) > 1 else "most instructions"
+    table.add_column(f"{case.name}: {what}, per {case.unit}", overflow="fold")
     for name in there[:1] + there[-1:] if len(there) > 1 else there:
         table.add_column(name, justify="right", no_wrap=True)
     if len(there) > 1:
@@ -115,10 +115,10 @@ def _functions(cost: KernelCost, case: CaseFigures) -> Table:
 
 def _ending(cost: KernelCost) -> str:
     if cost.unequal:
-        return "repeats differ: the counts depend on something else than the trial"
+        return "repeats differ, so the counts do not depend on the trial alone"
     repeated = any(each.repeat for case in cost.cases for of in case.case.counts.values() for each in of)
     ending = "all repeats are equal, to the last instruction" if repeated else ""
     if len(cost.kernels) > 1:
         moved = "a cost changed" if cost.exit_code else f"no cost changed by more than {100 * cost.interest:g} %"
         return f"{moved}; {ending}" if ending else moved
-    return ending or "the figures are the kernel's instructions; all: with those of programs"
+    return ending or "the figures count the kernel's instructions; all: kernel and programs"

@@ -38,8 +38,8 @@ class CountedKernel:
     def describe(self) -> dict[str, Any]:
         """Return the kernel's description in a trial, with hashes of the plugin that counts and of the guest's files.
 
-        TrialCounts to the last instruction are the same only with the same files, so that a trial with other files is
-        another trial.
+        Counts are the same to the last instruction only with the same files. So a trial with different files has a
+        different address.
         """
         files = root.archive(self._home).stem.rpartition("-")[2]
         described = self.stock.describe()

@@ -20,8 +20,8 @@ from lab.spec.loaded import LoadedExperiment
 
 __all__ = ["FOLDER", "CaseCost", "measure"]
 
-FOLDER = "cost"  # below a store: the store of counted trials, which are not those of `lab run`
-_PROBES = (CpuTime(),)  # counts as asking for the CPU, so that a busy CPU does not make the trial invalid
+FOLDER = "cost"  # below a store: the store of counted trials
+_PROBES = (CpuTime(),)  # with this probe, a busy CPU does not make the trial invalid
 
 
 @dataclass(frozen=True)

@@ -60,7 +60,7 @@ def render(cost: KernelCost) -> str:
 def _body(cost: KernelCost) -> Iterator[str]:
     yield (
         "<p>QEMU counts each instruction of the guest: of all hosts, programs and wires, while the workload runs. "
-        "A count says nothing about caches and pipelines, so it is no time.</p>"
+        "A count leaves out caches and pipelines, so it is not a time.</p>"
     )
     versions = "; ".join(f"{name}: Linux {kernel['version']}" for name, kernel in cost.kernels.items())
     yield f'<p class="source">{escape(versions)}</p>'

@@ -18,7 +18,7 @@ OUTPUT = "instructions.txt"  # in the trial's out/
 # The kernel's function that opens /proc/stat. A counted trial with the probe CpuTime opens the file four times: the
 # probe and `lab.guest.saturation` do so before and after the workload. The innermost two enclose the workload alone.
 MARK, FIRST, LAST = "stat_open", 2, 3
-NEWER = 9  # the first major version of QEMU with another plugin interface
+NEWER = 9  # the first major version of QEMU with a different plugin interface
 
 
 def arguments(home: Path, symbols: Path) -> tuple[str, str]:
@@ -44,10 +44,12 @@ def check() -> None:
     """Check that QEMU can load the plugin. Raises MachineError."""
     version = qemu.version()
     if int(version.partition(".")[0]) >= NEWER:
-        raise MachineError(f"QEMU {version} has another plugin interface; `lab cost` needs a version before {NEWER}.0")
+        raise MachineError(
+            f"QEMU {version} has a different plugin interface; `lab cost` needs a version before {NEWER}.0"
+        )
     told = subprocess.run([qemu.program(), "-help"], capture_output=True, text=True, stdin=subprocess.DEVNULL).stdout
     if "-plugin " not in told:
-        raise MachineError(f"QEMU {version} was built without plugins, which `lab cost` needs; Debian's has them")
+        raise MachineError(f"QEMU {version} was built without plugins, but `lab cost` needs them; use Debian's QEMU")
 
 
 @cache

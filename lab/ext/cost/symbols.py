@@ -75,8 +75,8 @@ def read(kernel: StockKernel) -> str:
 def functions(kallsyms: str) -> Iterator[tuple[int, str]]:
     """Yield the address and name of each function in a text like /proc/kallsyms, sorted by address.
 
-    A module's function is named "MODULE:NAME". Of several names for one address, the one with the fewest underscores at
-    its start counts.
+    A module's function is named "MODULE:NAME". If an address has several names, the name is the one with
+    the fewest underscores at its start.
     """
     found: dict[int, str] = {}
     for address, name in _symbols(kallsyms.splitlines()):

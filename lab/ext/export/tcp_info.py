@@ -16,21 +16,23 @@ from lab.record.record import Record
 from lab.report import frame
 
 _OF_CONNECTION = ("node", "time_ns", "local_port", "remote_port")
-_PIECE = 10_000  # rows that are converted at once
+_PIECE = 10_000  # the number of rows that are converted together
 
 
 def write(record: Record, path: Path) -> int:
     """Write a row for each sample of a connection, and return the number of rows.
 
-    A node's connections follow each other in the order in which they appeared, and a connection's rows in order of
-    time. Each field of the kernel's struct tcp_info is a column, in the
-    kernel's units. A field that the kernel did not have is empty. The suffix decides the format: .csv, .parquet or
-    .arrow. Raises InputError for a different suffix and if the trial has no samples, MachineError if pyarrow is missing
-    (not for CSV), TcpInfoError if the samples are damaged, and OSError if the write fails.
+    A node's connections come in the order in which they appeared, and each connection's rows in order of time. Each
+    field of the kernel's struct tcp_info is a column, in the kernel's units. A field is empty if the kernel did not
+    have it. The suffix decides the format: .csv, .parquet or .arrow. Raises InputError for a different suffix and if
+    the trial has no samples, MachineError if pyarrow is missing (not for CSV), TcpInfoError if the samples are damaged,
+    and OSError if the write fails.
     """
     frame.check(path)
     if not _files(record):
-        raise InputError(f"trial {record.address[:8]} has no samples of connections; add a TcpInfo probe, and run it")
+        raise InputError(
+            f"trial {record.address[:8]} has no samples of connections; add a TcpInfo probe, and run the claim again"
+        )
     if path.suffix != frame.CSV:
         return arrow.save(_reader(record), path)
     rows = 0

@@ -255,7 +255,7 @@ class Interfaces:
         metrics = {name: quantities.count(given[name]) for name in ("metric", *_METRICS) if name in given}
         for option in ("rto_min", "congctl", "quickack", "window", "features"):
             if option in words:
-                self.network.leave(where, f"{option} of a route: a topology's routes do not have it")
+                self.network.leave(where, f"{option} of a route: a topology's routes do not have this option")
         if given.get("table", "main") not in ("main", "254"):
             raise ValueError(f"a route in table {given['table']}: the lab has one table")
         via = given.get("via") or next(iter(hops), None)

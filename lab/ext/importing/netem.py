@@ -75,7 +75,7 @@ def netem(words: list[str]) -> ReadSettings:
 
 
 def _complete(found: ReadSettings) -> None:
-    """Combine settings that stand in different places of the command."""
+    """Combine settings from different places of the command."""
     keys = found.keys
     kind = keys.pop("distribution", None)
     if "jitter" not in keys:
@@ -85,9 +85,9 @@ def _complete(found: ReadSettings) -> None:
         early, _ = reach(shape, deviation)
         if early > Duration.of(keys["delay"]):
             least = -(-early.ns // 10**5) / 10
-            found.untaken.append(f"distribution {kind}: its earliest frames need a longer delay, of {least:g} ms")
+            found.untaken.append(f"distribution {kind}: its earliest frames need a delay of at least {least:g} ms")
         elif stretched(shape, deviation) > MOST_JITTER:
-            found.untaken.append(f"distribution {kind}: netem cannot draw so long a jitter, {deviation}")
+            found.untaken.append(f"distribution {kind}: a jitter of {deviation} is too long for netem")
         else:
             keys["jitter"] = {"deviation": keys["jitter"], "distribution": kind}
             if keys.pop("jitter_correlation", None):
@@ -125,7 +125,9 @@ def _netem(name: str, left: _Words, found: ReadSettings) -> None:
             if kind in DISTRIBUTIONS:
                 keys["distribution"] = kind
             elif kind != "uniform":
-                found.untaken.append(f"distribution {kind}: the lab has {', '.join(DISTRIBUTIONS)}, or your own table")
+                found.untaken.append(
+                    f"distribution {kind}: the lab has {', '.join(DISTRIBUTIONS)}, and your own tables"
+                )
         case "gap":
             keys["reorder_gap"] = quantities.count(left.next(name))
         case "slot":
@@ -160,7 +162,7 @@ def _loss(left: _Words, found: ReadSettings) -> None:
         if Percent.of(taken) < 1:
             found.keys["loss_correlation"] = taken
         else:
-            found.untaken.append("loss's correlation of 100 %: all frames would have the same fate")
+            found.untaken.append("a loss correlation of 100 %: netem would lose all frames or none")
 
 
 def _rest(share: str) -> str:

@@ -80,7 +80,7 @@ def run(
     named = dict(_own(text, network) for text in kernels)
     length = _length(lasts, asked)
     if named and (missing := _whole(network)):
-        raise InputError(f"{network.name} has {missing}, for which all nodes must be in one kernel; leave out --kernel")
+        raise InputError(f"{network.name} has {missing}, so all nodes must be in one kernel; leave out --kernel")
     if named:
         own = {host: _sharing(name, build, progress) for host, name in named.items()}
         hub = _sharing(None, build, progress)

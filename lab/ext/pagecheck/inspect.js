@@ -1,4 +1,4 @@
-// Answers what a reader at this width would stumble over: parts that are too wide, text too small or cut, pictures without words.
+// Returns the problems that a reader has at this width: parts that are too wide, text that is too small or cut, pictures without words.
 (() => {
   const name = (element) => {
     const id = element.id || element.closest("[id]")?.id || "";

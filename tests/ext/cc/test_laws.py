@@ -141,7 +141,7 @@ def test_a_law_follows_from_the_path(name: str, control: str, bounds: tuple[floa
         ("own-share", "bbr", model.share_beside_bbr, True),
     ],
 )
-def test_a_share_is_that_of_the_models(name: str, control: str, predicted: Prediction, is_first: bool) -> None:
+def test_the_models_give_the_same_share(name: str, control: str, predicted: Prediction, is_first: bool) -> None:
     case = CASES[name]
     declared = next(each for each in case.study.cases() if each.arm == control)
     about = Scenario.of(declared.network, declared.path, KernelTraits(), declared.workload)
@@ -187,7 +187,10 @@ def test_how_far_a_law_is_off(law: Value | None, measured: tuple[float, ...], of
         ("a/b: {reno: {}}", "a/b: reno: missing: figure, or open"),
         ("a/b: {reno: {figure: 1, source: s}}", "a/b: reno: missing: because"),
         ("a/b: {reno: {figur: 1}}", "a/b: reno: figur: unknown key; did you mean 'figure'?"),
-        ("a/b: {reno: {figure: 1 ms, because: b, source: s}}", "a/b: reno: figure is in s, and the case's figure in 1"),
+        (
+            "a/b: {reno: {figure: 1 ms, because: b, source: s}}",
+            "a/b: reno: figure is in s, but the case's figure is in 1",
+        ),
         ("a/b: {reno: {figure: [2, 1], because: b, source: s}}", "the lowest and the highest figure, in one unit"),
         ("a/b: {reno: {figure: [1], because: b, source: s}}", "one figure, or a list of the lowest and the highest"),
         ("a/b: {reno: {figure: soon, because: b, source: s}}", "'soon' is not a rate"),

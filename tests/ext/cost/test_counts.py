@@ -26,7 +26,7 @@ def test_parts_and_copies_of_a_function_are_one_function() -> None:
 
 
 @given(st.dictionaries(NAMES, st.tuples(st.integers(1, 1 << 60), st.integers(0, 1 << 60))), st.integers(0, 1 << 60))
-def test_what_was_written_is_read(counts: dict[str, tuple[int, int]], user: int) -> None:
+def test_written_counts_are_read_back(counts: dict[str, tuple[int, int]], user: int) -> None:
     lines = [f"{user} 0 {USER}", *(f"{own} {calls} {name}" for name, (own, calls) in counts.items()), "mark"]
     assert parse("\n".join(lines), "here") == (user, {name: FunctionCount(*of) for name, of in counts.items()})
 
@@ -40,11 +40,11 @@ def test_any_other_text_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("marks", [0, 2, 5])
 def test_moments_that_are_not_the_workloads_are_refused(marks: int) -> None:
-    with pytest.raises(RecordError, match="a program of the trial reads /proc/stat"):
+    with pytest.raises(RecordError, match="a program of the trial opened /proc/stat"):
         parse("1 1 tcp_ack\n" + "mark\n" * marks, "here")
 
 
-def test_units_are_counted_by_the_kernels_own_functions() -> None:
+def test_units_are_calls_of_the_kernels_functions() -> None:
     named = {
         "tcp_v4_rcv": FunctionCount(50, 10),
         "tcp_v6_rcv": FunctionCount(5, 1),

@@ -46,10 +46,10 @@ def test_the_plugin_is_compiled_once_and_told_what_to_count(tmp_path: Path, monk
     assert plugin.arguments(tmp_path, Path("/a,b/functions.txt")) == (option, given)
 
 
-def test_a_qemu_with_another_interface_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_qemu_with_a_different_interface_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     plugin.check.cache_clear()
     monkeypatch.setattr(qemu, "version", lambda: "10.0.2")
-    with pytest.raises(MachineError, match=r"QEMU 10\.0\.2 has another plugin interface"):
+    with pytest.raises(MachineError, match=r"QEMU 10\.0\.2 has a different plugin interface"):
         plugin.check()
 
 

@@ -26,7 +26,7 @@ OF_SS = (  # what people read from `ss -tin`
 )
 
 
-def test_the_table_has_what_the_kernel_said(lossy: Record, tmp_path: Path) -> None:
+def test_the_table_has_the_kernels_figures(lossy: Record, tmp_path: Path) -> None:
     (samples,) = read(DATA / "lossy.tcp_info.bin")
     assert tcp_info.write(lossy, tmp_path / "a.csv") == len(samples)
     rows = list(csv.DictReader(io.StringIO((tmp_path / "a.csv").read_text())))
@@ -53,15 +53,15 @@ def test_every_format_has_the_same_figures(lossy: Record, tmp_path: Path, suffix
         ]
 
 
-def test_a_trial_without_samples_says_what_to_add(keep: Keep, here: Path) -> None:
+def test_a_trial_without_samples_names_the_missing_probe(keep: Keep, here: Path) -> None:
     keep("header")
     ran = CliRunner().invoke(app, ["export", "toy/header", "--tcp-info"])
     assert isinstance(ran.exception, InputError)
-    assert str(ran.exception).endswith("has no samples of connections; add a TcpInfo probe, and run it")
+    assert str(ran.exception).endswith("has no samples of connections; add a TcpInfo probe, and run the claim again")
     assert not list(here.glob("*.csv"))
 
 
-def test_another_format_and_damaged_samples_are_named(make: Make, lossy: Record, tmp_path: Path) -> None:
+def test_unknown_formats_and_damaged_samples_are_named(make: Make, lossy: Record, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"write a file that ends in \.csv"):
         tcp_info.write(lossy, tmp_path / "a.txt")
     cut = LOSSY["tcp_info.sender.bin"].read_bytes()[:-1]

@@ -1,4 +1,4 @@
-"""Token buckets in front of a wire: each frame at the moment that the bucket's law gives it, read back, and told."""
+"""Token buckets in front of a wire: the time of each frame by the bucket's definition, and the read-back."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def on_the_wire(case: Case, size: int) -> float:
 
 @pytest.mark.guest
 @pytest.mark.parametrize("name", CASES)
-def test_every_frame_leaves_when_the_bucket_has_it(came: dict[str, Any], name: str) -> None:
+def test_every_frame_leaves_at_the_time_that_the_bucket_defines(came: dict[str, Any], name: str) -> None:
     case, found = CASES[name], came[name]
     assert found["differences"] + found["timeline"]["differences"] == []
     expected = law(case)
@@ -160,7 +160,7 @@ def direction(kind: str, link: str | None, **parameters: Any) -> Direction:
 
 
 @given(st.integers(1, 2**32 - 1), st.integers(1, 2**24), st.integers(0, 100), st.booleans())
-def test_what_is_told_is_what_is_wanted_back(speed: int, burst: int, mpu: int, own: bool) -> None:
+def test_the_options_that_are_sent_are_those_that_are_wanted_back(speed: int, burst: int, mpu: int, own: bool) -> None:
     """Except for the fields that only the kernel computes: a tbf's time in which it fills."""
     rate = {"rate": str(Rate(8 * speed))} if own else {}
     sizes = {"burst": str(Size(burst)), "mpu": str(Size(mpu))}

@@ -1,4 +1,4 @@
-"""netem's correlated losses and its gap, frame by frame as the kernel's arithmetic has it, and by its law."""
+"""netem's correlated losses and its gap, compared frame by frame with the kernel's arithmetic, and with its law."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_guides_shares(loss: float, rho: float, percent_: float) -> None:
 
 @pytest.mark.guest
 @pytest.mark.parametrize(("share_", "gap"), GAPS)
-def test_a_gap_lets_so_many_frames_wait(came: dict[str, Any], share_: float, gap: int) -> None:
+def test_a_gap_decides_how_many_frames_do_not_overtake(came: dict[str, Any], share_: float, gap: int) -> None:
     """After gap - 1 frames, each is drawn, until one overtakes. So one in gap - 1 + 1 / share does in the long run."""
     early = [number for number, each in enumerate(delays(came[f"gap {share_} {gap}"])) if each < MS]
     apart = [after - before for before, after in pairwise([-1, *early])]

@@ -1,4 +1,4 @@
-"""Jitter by distribution: tables from the definitions, and frames that are late as the distribution has it.
+"""Jitter by distribution: tables from the definitions, and the delays of frames.
 
 Chance is held to intervals that a right distribution leaves once in 10,000 times; each case has its seed.
 """
@@ -67,7 +67,7 @@ def test_delays_have_their_distribution(came: dict[str, Any], name: str) -> None
 
 @pytest.mark.guest
 @pytest.mark.parametrize("name", DISTRIBUTIONS)
-def test_so_many_frames_are_a_deviation_late(came: dict[str, Any], name: str) -> None:
+def test_the_share_of_frames_that_are_a_deviation_late(came: dict[str, Any], name: str) -> None:
     """For normal, 15.9 % beyond one sigma. The mean is the delay."""
     found = late(came[name])
     assert by_chance(sum(each > 1 for each in found), COUNT, LATE[name])
@@ -110,7 +110,7 @@ def test_a_table_has_a_mean_of_zero_and_a_deviation_of_one(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "error"), [("normal", 0.001), ("pareto", 0.025)])
-def test_a_table_is_as_near_as_the_guide_has_it(name: str, error: float) -> None:
+def test_a_tables_quantiles_are_as_exact_as_the_guide_states(name: str, error: float) -> None:
     """The quantiles from 1 to 99 %, against the definition's, in deviations."""
     numbers = in_deviations(name)
     exact = NormalDist().inv_cdf if name == "normal" else lambda u: ((1 - u) ** (-1 / 3) - 1.5) / SPREAD
@@ -141,6 +141,6 @@ def in_deviations(name: str) -> list[float]:
     return [each * stretch_of(name) / 8192 for each in numbers]
 
 
-def test_frames_are_sent_closer_than_they_vary() -> None:
-    """Otherwise nothing would tell whether frames may overtake."""
+def test_frames_are_closer_together_than_their_delays_vary() -> None:
+    """Otherwise, no frame could overtake another."""
     assert APART_NS < MS

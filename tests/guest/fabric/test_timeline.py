@@ -153,7 +153,7 @@ def test_a_change_repeats(came: Any) -> None:
 
 
 @pytest.mark.guest
-def test_faults_come_as_the_seed_has_them(came: Any) -> None:
+def test_the_seed_decides_when_faults_come(came: Any) -> None:
     """Every frame that meets one of the drawn faults is lost, and no other."""
     faults = []
     for at in moments.moments(Change(Duration(0), every_about=Duration.of("50 ms")), "7/path/forward/changes/0"):
@@ -242,7 +242,7 @@ def test_jitter_is_correlated(came: Any) -> None:
 
 
 def test_gaps_by_chance_are_exponential() -> None:
-    """Kolmogorov's distance from the law, the mean, and that a gap tells nothing of the next one, for a fixed seed."""
+    """Kolmogorov's distance from the law, the mean, and the independence of successive gaps, for a fixed seed."""
     count, mean = 20_000, Duration.of("10 s")
     found = [each / mean.ns for each in islice(moments.gaps("seed", mean), count)]
     places = [1 - math.exp(-each) for each in sorted(found)]

@@ -57,6 +57,6 @@ def test_a_test_with_several_servers(perform: Perform) -> None:
         ({"parameters": {"a": 1}}, r"Flent.parameters: \['a'\] should be a text, not 1"),
     ],
 )
-def test_what_cannot_run_is_refused_with_the_nearest_thing(fields: dict[str, Any], message: str) -> None:
+def test_a_test_that_cannot_run_is_refused_with_an_alternative(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Flent(**fields)

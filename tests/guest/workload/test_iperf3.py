@@ -121,7 +121,7 @@ def test_the_part_that_a_bottleneck_cannot_carry_is_lost(perform: Perform) -> No
         ({"bidir": True, "udp_rate": "1 Mbit/s"}, "use Flows with an Iperf3 for each direction"),
     ],
 )
-def test_what_iperf3_would_refuse_or_ignore_is_refused(fields: dict[str, Any], message: str) -> None:
+def test_settings_that_iperf3_refuses_or_ignores_are_refused(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Iperf3(**fields)
 
@@ -155,7 +155,7 @@ def test_any_report_is_a_number_or_a_metric_error(streams: Any, total: Any, flow
 
 
 @pytest.mark.parametrize("streams", ["null", "[1]", "[{}]", '[{"udp": 5}]', '[{"udp": {}}]'])
-def test_a_damaged_report_is_told_as_that(streams: str) -> None:
+def test_a_damaged_report_is_named(streams: str) -> None:
     text = f'{{"start": {{}}, "end": {{"streams": {streams}}}}}'
     with pytest.raises(MetricError, match=r"^iperf3 did not report its flows$"):
         iperf3_bits_per_second(text, "received", 1)

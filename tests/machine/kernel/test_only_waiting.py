@@ -218,7 +218,7 @@ def test_spinning_ends_when_what_it_waits_for_comes(kernel: UmlKernel, tmp_path:
 
 
 @pytest.mark.parametrize("name", WORK)
-def test_work_takes_no_time_however_often_it_looks(kernel: UmlKernel, tmp_path: Path, name: str) -> None:
+def test_work_takes_no_time_however_often_it_polls(kernel: UmlKernel, tmp_path: Path, name: str) -> None:
     spent, _ = spin(kernel, tmp_path / "work", SPENT.format(imports="select", body=WORK[name]))
     assert spent <= 1e-7
 

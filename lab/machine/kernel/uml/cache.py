@@ -148,7 +148,7 @@ def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) ->
 
 
 def keep_changes(home: Path, id: str, name: str, patches: Iterable[Patch]) -> None:
-    """Store the patches of a kernel of changed C files, with which it can be built again."""
+    """Store the patches of a kernel of changed C files, so that the lab can build it again."""
     place = home / CHANGES / id
     for number, patch in enumerate(patches):
         file = place / str(number) / f"{patch.name}.patch"
@@ -158,14 +158,14 @@ def keep_changes(home: Path, id: str, name: str, patches: Iterable[Patch]) -> No
 
 
 def changes_of(home: Path, id: str) -> list[Path]:
-    """Return the patches of the kernel with this id, in order; [] if it is no kernel of changed C files."""
+    """Return the patches of the kernel with this id, in order, or [] if it is not a kernel of changed C files."""
     place = home / CHANGES / id
     found = sorted(place.glob("*/*.patch"), key=lambda each: int(each.parent.name))
     return found if (place / "name").is_file() else []
 
 
 def _again(id: str) -> str:
-    """Return the command that builds a removed kernel of changed C files again, or "" if the id is not that of one."""
+    """Return the command that builds a removed kernel of changed C files again, or "" if there is none."""
     home = folder()
     for place in home.glob(f"{CHANGES}/{id}*") if len(id) >= 8 and id.isalnum() else ():
         if patches := changes_of(home, place.name):
