@@ -271,7 +271,7 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
 
 
 class Vrf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Describes a part of a node with a routing table of its own."""
+    """Describes a part of a node with its own routing table."""
 
     name: Name
     table: Count

@@ -61,7 +61,7 @@ def flent_rtt(of: str | None = None, quantile: float | None = None, idle: bool |
     """Measure the median ping RTT during the transfer, after its queue has built up.
 
     `of` is the name of the pings in Flent, such as "Ping (ms) UDP BE" (default: "Ping (ms) ICMP"). `quantile` gives
-    another quantile than the median. With `idle`, the pings before the transfer count instead.
+    a different quantile than the median. With `idle`, the pings before the transfer count instead.
     """
 
     def measure(record: Record) -> Value:

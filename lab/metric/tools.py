@@ -50,7 +50,7 @@ def iperf3_datagrams(text: str, field: Literal["jitter_ms", "lost_percent"], flo
 
 
 def _iperf3_flow(text: str, flow: int, way: Way = "forward") -> Any:
-    """Return what iperf3 reports of one flow in a direction. Raises MetricError if there is no such flow."""
+    """Return iperf3's report of one flow in a direction. Raises MetricError if there is no such flow."""
     flows = _iperf3_flows(text, way)
     if not 1 <= flow <= len(flows):
         raise MetricError(f"iperf3 has no flow {flow}: it reports {len(flows)} in the direction {way}, counted from 1")
@@ -87,7 +87,7 @@ def _iperf3_end(text: str) -> Any:
         if target and (sent := output["end"]["sum_sent"]["bits_per_second"]) > _RUNAWAY * target * flows:
             raise MetricError(
                 f"iperf3 sent {sent / target / flows:.0f} times its rate of {Rate(target)}: its clock had not moved "
-                "when it began to send, and it divided by zero; take another seed, or a link with a lower rate"
+                "when it began to send, and it divided by zero; use a different seed, or a link with a lower rate"
             )
         return output["end"]
     except (AttributeError, KeyError, TypeError) as error:

@@ -240,7 +240,7 @@ def _cubic(period: float) -> Windows:
 
 
 def _friendly(rounds: float) -> Windows:
-    """Return the windows of a CUBIC flow in its Reno-friendly region that loses once in so many round trips."""
+    """Return the windows of a CUBIC flow in its Reno-friendly region that loses once in this many round trips."""
     slow = FRIENDLY * rounds / (1 - BETA["cubic"])
     return Windows(slow, slow * (1 + BETA["cubic"]) / 2)
 

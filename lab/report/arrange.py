@@ -62,7 +62,7 @@ def _arranged(group: Sequence[Any]) -> Iterator[Any]:
         words.insert(0, _made(_WITHOUT))
     drawn = [cell for cell in others if cell not in words and _FIGURE.search(_html(cell))]
     tables = [cell for cell in others if cell not in words and cell not in drawn]
-    if is_skipped and not drawn and parts["evidence"]:  # only the table shows what was run
+    if is_skipped and not drawn and parts["evidence"]:  # only the table shows the trials that ran
         parts = {**parts, "details": parts["details"].replace("<details>", "<details open>", 1)}
     if any(_html(cell).startswith(_BECAUSE) for cell in words):
         parts = {**parts, "why": ""}  # the explanation is the same, in full

@@ -73,7 +73,7 @@ def _wires(network: _Plain, qdiscs: Sequence[_Plain]) -> Iterator[str]:
 
 
 def _own(network: _Plain, wire: _Plain) -> _Plain:
-    """Return the options of a wire's netem, with the jitter as tc has it for a distribution of this name."""
+    """Return the options of a wire's netem, with the jitter that tc needs for a distribution of this name."""
     links = (each for each in network["links"] if each["name"] == wire["node"])
     direction: _Plain = next((each[wire["direction"]] for each in links), {})
     if "distribution" not in direction:

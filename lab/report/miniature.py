@@ -44,7 +44,7 @@ def miniature(article: Article) -> str:
 
 
 def key() -> str:
-    """Return what the marks and the axis of all pictures mean, in a line."""
+    """Return a line that explains the marks and the axis of all pictures."""
     signs = [
         (_sign("reproduced", True), "reproduced"),
         (_sign("partly", True), "partly, or inconclusive"),

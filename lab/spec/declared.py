@@ -136,7 +136,7 @@ class RouteTables:
         return [*wires, *Carriers.of(self.topology).overlays].index(end[0])
 
     def _hops(self, node: str, route: RoutePart, version: int, target: Prefix) -> list[tuple[End, str | None, int]]:
-        """Return (leaving end, next hop, weight) for every next hop; empty if one of them lacks this IP version."""
+        """Return (leaving end, next hop, weight) for every next hop; empty if one has no address of this version."""
         if route.via is None:
             return self._automatic(node, version, target)
         found: list[tuple[End, str | None, int]] = []

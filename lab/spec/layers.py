@@ -22,7 +22,7 @@ DEFAULT_VNI = 1
 def name(topology: TopologyPart, names: dict[End, str]) -> None:
     """Add the names of the interfaces of overlays: bond0, eth0.10, gre1, ipip1, vxlan1.
 
-    Raises Mistakes for a name that is too long or taken, and for a VRF that holds what the node does not have.
+    Raises Mistakes for a name that is too long or taken, and for a VRF with a link that the node does not have.
     """
     carriers = Carriers.of(topology)
     count: Counter[tuple[str, Carried]] = Counter()
@@ -53,7 +53,7 @@ def _vrfs(topology: TopologyPart, names: Mapping[End, str]) -> Iterator[tuple[Pl
             taken: dict[str, str] = {}
             for vrf, links in part.vrfs.items():
                 if vrf in (*(names[link, node] for link in own), "lo") or re.fullmatch(r"(eth|bond)\d+", vrf):
-                    yield (kind, node, "vrfs", vrf), f"'{vrf}' is the name of an interface; choose another"
+                    yield (kind, node, "vrfs", vrf), f"'{vrf}' is the name of an interface; choose a different name"
                 for index, link in enumerate(links):
                     place: Place = (kind, node, "vrfs", vrf, index)
                     if link not in own:

@@ -22,7 +22,7 @@ Kind = Literal["law", "replay", "simulation", "definition", "undeclared"]
 
 @runtime_checkable
 class CheckedSubject(Protocol):
-    """Describes a subject that can tell whether a prediction covers it."""
+    """Describes a subject that can check whether a prediction covers it."""
 
     def check(self, prediction: Prediction) -> None:
         """Raise ModelError, with the reason, if the prediction does not cover the subject."""

@@ -13,7 +13,7 @@ from lab.spec.addressing import End, Subnet, mtu
 from lab.spec.format import TopologyPart
 from lab.units import Size
 
-Part = tuple[str, str]  # (node, VRF); "" for what is in no VRF
+Part = tuple[str, str]  # (node, VRF); "" outside VRFs
 
 
 @dataclass(frozen=True)

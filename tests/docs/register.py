@@ -80,7 +80,7 @@ EXPLAINS = "it needs a capture beside it; tests/ext/explain explains some"
 SHOWS = "it needs a capture beside it; tests/ext/export/test_wireshark.py shows one with the profile"
 PROMPTS = "it needs a script of the reader's; tests/ext/mininet/test_mn.py types at the prompt of one"
 JUDGES = "it runs twenty trials or more; tests/ext/cc runs two cases"
-SAMPLES = "it needs a TcpInfo probe, which the first claim lacks; tests/ext/export/test_tcp_info.py writes such tables"
+SAMPLES = "the first claim has no TcpInfo probe; tests/ext/export/test_tcp_info.py writes such tables"
 COSTS = "it runs trials on an emulated CPU for minutes; tests/ext/cost/test_plugin.py counts one"
 PARSED = {
     "lab export mine/first --tcp-info -o sockets.csv": SAMPLES,

@@ -99,7 +99,7 @@ def test_a_witness_of_the_same_figure_stands_in_its_claims_row(
 def test_a_row_says_what_a_bare_number_is_of(told: Article) -> None:
     sweep, header, rate = re.findall(r"<li>.*?</li>", dots(told).text)
     assert re.search(r'<strong>yes</strong> <span class="about"><span title="[^"]+">any drops</span></span>', sweep)
-    assert '<span class="about">' not in header + rate, "a unit says it"
+    assert '<span class="about">' not in header + rate, "a unit shows it"
 
 
 def test_a_row_leads_to_the_packets_behind_it(told: Article) -> None:
@@ -136,7 +136,7 @@ def test_seeds_are_points_and_n_is_beside_the_figure(told: Article) -> None:
 
 def test_a_verdict_says_what_its_bare_numbers_are_of(told: Article) -> None:
     assert re.fullmatch(r'<span title="[^"]+">any drops</span>: yes and no measured, as reported', told["sweep"].reason)
-    assert told["header"].reason.startswith("32\N{NO-BREAK SPACE}B measured"), "a unit says it"
+    assert told["header"].reason.startswith("32\N{NO-BREAK SPACE}B measured"), "a unit shows it"
 
 
 def test_a_claim_without_packets_says_so_and_has_its_trials(told: Article) -> None:

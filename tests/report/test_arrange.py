@@ -123,7 +123,7 @@ def test_a_claim_that_was_not_run_says_so_once(shown: Article) -> None:
 
 
 @pytest.mark.usefixtures("shown")
-def test_words_about_figures_that_a_partial_run_does_not_have_come_with_a_remark(keep: Keep, toy: Toy) -> None:
+def test_a_remark_marks_text_about_figures_that_are_missing_from_a_partial_run(keep: Keep, toy: Toy) -> None:
     missing = '<p class="missing">No figure of ratios: none of its repeats counts</p>'
     words = nbformat.v4.new_markdown_cell("The cost per GB doubles.")
     remark = "The text below is about a complete run"
@@ -131,10 +131,10 @@ def test_words_about_figures_that_a_partial_run_does_not_have_come_with_a_remark
     cells[0].outputs[0].metadata[html.SECTION]["evidence"] = "<p>Packets: some</p>"
     text = page.render(nbformat.v4.new_notebook(cells=cells), "toy")
     assert text.index(remark) < text.index("The cost per GB doubles")
-    assert "none of its repeats counts" not in text, "the verdict says it"
+    assert "none of its repeats counts" not in text, "the verdict shows it"
     assert '<div class="pair alone">' in text, "no empty column stands beside the words"
     assert re.search("<details open[^>]*><summary>Claimed, predicted, measured", text), (
-        "where no figure shows what was run"
+        "where no figure shows the trials that ran"
     )
     keep("header")
     cells = [code("header", toy()["header"]), words]

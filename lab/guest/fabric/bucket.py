@@ -1,8 +1,8 @@
 """Set a token bucket in front of a wire: tbf, or htb with one class, with tc's parameters.
 
-Without a rate of its own, a bucket has the direction's rate, and counts whole frames (an overhead of 24 bytes), as the
-lab does. The wire behind the bucket then has no rate, so that a burst leaves at once. With a rate of its own, a bucket
-counts as tc does: the Ethernet header, but no preamble, FCS or gap. The wire behind it keeps the direction's rate.
+By default, a bucket has the direction's rate, and counts whole frames (an overhead of 24 bytes) as the lab does. The
+wire behind the bucket then has no rate, so that a burst leaves at once. If a bucket has its own rate, it counts bytes
+as tc does: the Ethernet header, but no preamble, FCS or gap. The wire behind it keeps the direction's rate.
 
 Sources: net/sched/sch_tbf.c, net/sched/sch_htb.c, psched_ratecfg_precompute() and psched_l2t_ns(); iproute2,
 tc/q_tbf.c and tc/q_htb.c, for the defaults.
@@ -147,7 +147,7 @@ def wanted(direction: Direction) -> dict[str, Any]:
 
 
 def tbf_described(qdisc: dict[int, bytes]) -> dict[str, Any]:
-    """Return the options that a tbf reports, in the form of `wanted`; empty for the attributes of another qdisc."""
+    """Return the options that a tbf reports, in the form of `wanted`; empty for the attributes of a different qdisc."""
     if qdisc[TCA_KIND] != b"tbf\0":
         return {}
     found = attributes(qdisc[TCA_OPTIONS])

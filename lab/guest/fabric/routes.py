@@ -22,7 +22,7 @@ Key = tuple[str, int, int]  # destination, table, metric
 
 
 def refuse(netlink: Netlink, family: int, table: int) -> None:
-    """Let this routing table answer "unreachable" to what it has no route for."""
+    """Let this routing table answer "unreachable" for destinations without a route."""
     boot, unreachable = 3, 7
     body = _RTMSG.pack(family, 0, 0, 0, 0, boot, 0, unreachable, 0) + attribute(6, LAST) + attribute(15, table)
     netlink.do(f"ending the routing table {table}", device.RTM_NEWROUTE, body, NLM_F_CREATE)

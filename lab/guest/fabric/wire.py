@@ -22,12 +22,12 @@ from lab.guest.fabric import classifier, device, qdisc
 from lab.guest.fabric.netlink import Netlink, attribute
 from lab.guest.network import Direction
 
-_PRIO = struct.Struct("=i16B")  # bands; the band of each priority: all frames that no filter knows are in the first
+_PRIO = struct.Struct("=i16B")  # bands, and the band of each priority: the first is for frames that no filter matches
 _COUNTERS = ("packets", "bytes", "drops", "overlimits", "backlog")
 
 
 def bands(direction: Direction) -> list[Direction]:
-    """Return what each netem of the wire does. The first is for all destinations that have no delay of their own."""
+    """Return the settings of each netem of the wire. The first is for destinations without their own delay."""
     delays = dict.fromkeys((direction.delay, *(each.delay for each in direction.delays)))
     return [structs.replace(direction, delay=delay, delays=()) for delay in delays]
 

@@ -42,7 +42,7 @@ _CONTROL = (
     "congestion=..., on a kernel that has it"
 )
 _NETPERF = "Flent's program for netperf refuses its traffic; use Flows of Bulk and RequestResponse"
-_REFUSED = {  # test: why it cannot run, and the nearest thing
+_REFUSED = {  # test: why it cannot run, and the closest alternative
     **dict.fromkeys(("bursts", "bursts_11e"), _BURSTS),
     **dict.fromkeys(("cisco_5tcpup_2udpflood", "rrul_be_iperf", "udp_flood", "udp_flood_var_up"), _IPERF),
     "udp_flood_var_up_stagger": _IPERF,

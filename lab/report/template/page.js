@@ -13,7 +13,7 @@ const button = (words, said, act) => {
 // Commands can be copied.
 for (const code of navigator.clipboard ? document.querySelectorAll(".about code, dd code") : []) {
   const command = code.textContent;
-  if (!/^lab \S+ \S/.test(command)) continue; // the name of a command alone is no command to copy
+  if (!/^lab \S+ \S/.test(command)) continue; // a command's name alone is not worth copying
   const copy = button("copy", `Copy ${command}`, async () => {
     await navigator.clipboard.writeText(command);
     copy.textContent = "copied";

@@ -14,7 +14,7 @@ from tests.guest.fabric.conftest import Case, Streams
 from tests.guest.fabric.test_random import COUNT, MS, SENDS, SIGMAS, by_chance, delays, percent
 
 LOSSES = ((0.1, 0.25), (0.3, 0.5), (0.5, 0.9), (0.1, 0.9))
-FORGOTTEN = 300  # frames after which the first draw, which only the kernel knows, decides nothing
+FORGOTTEN = 300  # frames after which the first draw has no effect; only the kernel knows this draw
 GAPS = ((1.0, 5), (0.25, 5), (0.5, 2))
 CASES = {
     **{
@@ -93,7 +93,7 @@ def test_each_correlated_loss_is_the_kernels(came: dict[str, Any], loss: float, 
 @pytest.mark.parametrize(("loss", "rho"), LOSSES)
 def test_a_correlation_changes_how_many_are_lost(came: dict[str, Any], loss: float, rho: float) -> None:
     lost, wanted = COUNT - len(came[f"loss {loss} {rho}"]["came"]), share(loss, rho)
-    free = COUNT * (1 - rho) / (1 + rho)  # frames that are alike say as much as fewer free ones
+    free = COUNT * (1 - rho) / (1 + rho)  # correlated frames count like fewer independent ones
     assert abs(lost / COUNT - wanted) <= SIGMAS * math.sqrt(max(wanted * (1 - wanted), 1e-4) / free)
 
 

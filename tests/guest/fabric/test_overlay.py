@@ -76,7 +76,7 @@ multicast:
   ff3e::1: {source: a, receivers: [b, c]}
 """
 FAR = """
-about: A host 50 ms away, whose hardware address nobody knows.
+about: A host 50 ms away, whose hardware address is unknown.
 hosts: [a, b]
 links:
   path: {ends: [a, b], delay: 50 ms}
@@ -253,7 +253,7 @@ def test_what_the_kernel_tells_is_what_the_file_declares(came: dict[str, Any], n
 
 
 def test_a_bond_of_two_wires_carries_twice_the_rate(came: dict[str, Any]) -> None:
-    """Twice 100 Mbit/s x 1448/1538 = 188.3 Mbit/s. Frames overtake one another, and TCP bears it."""
+    """Twice 100 Mbit/s x 1448/1538 = 188.3 Mbit/s. Frames overtake one another, and TCP tolerates this."""
     rate = float(re.findall(r"rate ([\d.]+)", came["balance-rr"]["said"])[0])
     assert rate == pytest.approx(2 * 100 * 1448 / 1538, rel=0.01)
 
