@@ -118,7 +118,7 @@ class Change(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defau
     every: Duration | None = None  # from one time to the next; None: it comes once
     every_about: Duration | None = None  # in place of `every`: the mean of exponential gaps, the first from `at` on
     times: Count | None = None  # how often it comes; None: until the workload's end
-    shared: bool = False  # whether chance has it come in both directions at once
+    shared: bool = False  # whether a random change comes in both directions at once
 
 
 class Trace(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -168,9 +168,9 @@ class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     changes: tuple[Change, ...] = ()  # in their order
     trace: Trace | None = None  # in place of `rate`
     loss_correlation: Probability = 0.0  # netem's, which changes how many frames are lost
-    reorder_gap: Count = 0  # the fewest frames from one that overtakes to the next; 0 and 1: any number
-    distribution: Distribution | None = None  # None: the jitter is even; else it is the standard deviation
-    in_order: bool = False  # whether no frame overtakes another although the wire has no rate
+    reorder_gap: Count = 0  # the least distance between two frames that overtake others; 0 and 1: any
+    distribution: Distribution | None = None  # None: the jitter is uniform; otherwise, it is the standard deviation
+    in_order: bool = False  # whether frames stay in order although the wire has no rate
     delays: tuple[DelayTo, ...] = ()  # the longest prefix first; frames to other destinations take `delay`
 
     @property
@@ -238,7 +238,7 @@ class Overlay(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     outer: tuple[Address, Address] | None = None  # of a tunnel: each end's address in the packets that carry it
     number: Count = 0  # a VLAN's id, a VXLAN's network identifier, or a GRE tunnel's key; 0: no key
     mode: Bonding | None = None  # of a bond; this and the next two
-    hash: Literal["layer2", "layer2+3", "layer3+4"] = "layer2"  # what decides the link of a frame in an 802.3ad bond
+    hash: Literal["layer2", "layer2+3", "layer3+4"] = "layer2"  # the fields that decide a frame's link in 802.3ad
     probe: Duration = Duration(0)  # how often ARP checks each link; 0: only the carrier counts
 
     def sides(self) -> tuple[tuple[Interface, int], tuple[Interface, int]]:
@@ -305,7 +305,7 @@ class Node(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_default
 class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Describes a whole network. Node and link names are unique, and the node of every interface is in `nodes`.
 
-    NODE.LINK names a node as its end of that link, with the address that it has there.
+    NODE.LINK names a node's end of that link, with the end's address.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Put bonds, VLANs, tunnels, VRFs, declared routes and multicast groups in words, and into commands of iproute2.
+"""Describe bonds, VLANs, tunnels, VRFs, declared routes and multicast groups in words and in iproute2's commands.
 
 Networks are in plain form (`lab.units.to_plain`), as in records.
 """
@@ -15,7 +15,7 @@ _NAMES = {"bond": "bond", "vlan": "VLAN", "gre": "GRE tunnel", "ipip": "IPIP tun
 
 
 def described(overlay: _Plain) -> str:
-    """Return a link that other links carry in words: its kind, what carries it, and its MTU."""
+    """Describe a link that other links carry: its kind, the links that carry it, and its MTU."""
     kind, number = overlay["kind"], overlay.get("number")
     said = _NAMES[kind]
     if kind == "bond":

@@ -1,4 +1,4 @@
-"""Find what carries each bond, VLAN and tunnel of a topology, and check it.
+"""Find the links that carry each bond, VLAN and tunnel of a topology, and check them.
 
 A tunnel's outer addresses are its nodes' first addresses on a wire, a bond or a VLAN, so that no tunnel carries itself.
 """

@@ -196,7 +196,7 @@ def _ways(link: dict[str, Any]) -> list[dict[str, Any]]:
 def declare_routes(topology: Topology, made: Draft, network: FoundNetwork, path: Path) -> Topology:
     """Return the topology with the file's routes that differ from those that the lab computes.
 
-    A route that the topology cannot have is noted.
+    The network notes each route that a topology cannot have.
     """
     nodes = {node.name: node for node in topology.network.nodes}
     declared = False

@@ -23,7 +23,7 @@ TCA_KIND, TCA_OPTIONS = 1, 2
 _TBF_PARMS, _TBF_RATE64, _TBF_BURST, _TBF_PBURST = 1, 4, 6, 7
 _TICK = 6  # PSCHED_SHIFT: a tick is 64 ns
 _U32 = 1 << 32
-_USUAL_BURST = 1600  # bytes: tc adds what leaves in a tick of the kernel's timers, a nanosecond
+_USUAL_BURST = 1600  # bytes: tc adds the bytes that leave in a tick of the kernel's timers, a nanosecond
 _USUAL_LIMIT = 1000  # frames: the length of a device's queue, and so of the FIFO in an HTB class
 _QUANTUM = 65535  # bytes; with a single class it has no effect
 

@@ -46,7 +46,7 @@ def read(netlink: Netlink, name: str) -> bytes:
 
 
 def program(classes: Sequence[tuple[str, int]]) -> bytes:
-    """Return a program that returns the class of a frame's destination, or 0 if no prefix has it.
+    """Return a program that returns the class of a frame's destination, or 0 if no prefix contains it.
 
     `classes` has pairs of a prefix and the number of its class. The first prefix that fits decides.
     """
@@ -61,7 +61,7 @@ def program(classes: Sequence[tuple[str, int]]) -> bytes:
 
 
 def _compared(network: _Network, number: int) -> list[_Step]:
-    """Return the instructions that return `number` if the frame goes into this network, and else go on behind them."""
+    """Return the instructions that return `number` if the frame goes into this network; otherwise, continue."""
     words = struct.Struct(f">{network.max_prefixlen // 32}I")
     pairs = zip(words.unpack(network.network_address.packed), words.unpack(network.netmask.packed), strict=True)
     steps: list[_Step] = []

@@ -29,7 +29,7 @@ _SOCKADDR = struct.Struct("=HHI16sI")
 
 @contextmanager
 def forwarding(spaces: Spaces) -> Iterator[None]:
-    """Add every router's entries, and keep the routers forwarding within this context. Raises OSError."""
+    """Add every router's entries, and let the routers forward packets inside this context. Raises OSError."""
     with ExitStack() as held:
         for node in spaces.network.nodes:
             for version in (4, 6):

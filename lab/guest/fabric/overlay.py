@@ -20,7 +20,7 @@ BOND_MODES = {Bonding.BALANCE_RR: 0, Bonding.ACTIVE_BACKUP: 1, Bonding.LACP: 4}
 BOND_HASHES = {"layer2": 0, "layer3+4": 1, "layer2+3": 2}
 MII_INTERVAL = 100  # ms between two looks at a wire's carrier
 FAST = 1  # of IFLA_BOND_AD_LACP_RATE: a message each second
-TTL = 64  # of the packets that carry a tunnel; also a hello of TTL 1 inside gets through
+TTL = 64  # of the packets that carry a tunnel, so that a hello with TTL 1 inside also arrives
 VXLAN_PORT = 4789  # IANA's, RFC 7348
 GRE_KEY = struct.pack("=H", socket.htons(0x2000))
 RUNNING = (Carried.BOND, Carried.VLAN)  # kinds whose carrier is that of the links below
@@ -31,9 +31,9 @@ _AD_INFO, _AD_PORTS = 23, 2
 
 
 def build_vrf(netlink: Netlink, vrf: Vrf) -> None:
-    """Create a VRF's device, and a last route that refuses what its table does not have.
+    """Create a VRF's device, and a last route that refuses destinations without a route in its table.
 
-    Without this route, the kernel would look on in the main table.
+    Without this route, the kernel would continue in the main table.
     """
     device.create(netlink, vrf.name, "vrf", [attribute(1, vrf.table)], [])
     device.up(netlink, vrf.name)
@@ -42,7 +42,7 @@ def build_vrf(netlink: Netlink, vrf: Vrf) -> None:
 
 
 def build(spaces: Spaces, overlay: Overlay) -> None:
-    """Create both ends of a bond, a VLAN or a tunnel. Their MTU and their hardware address are set, their IP is not."""
+    """Create both ends of a bond, a VLAN or a tunnel. They get an MTU and a hardware address, but no IP address."""
     for end, side in overlay.sides():
         with spaces.inside(end.node) as netlink:
             more = [attribute(device.IFLA_MTU, end.mtu.bytes)]
@@ -61,7 +61,7 @@ def build(spaces: Spaces, overlay: Overlay) -> None:
 def always_on(name: str) -> tuple[str, ...]:
     """Return the offloads that the kernel does not let a bond switch off.
 
-    Without another offload, it builds no super-packet.
+    Without other offloads, the bond builds no super-packets.
     """
     return ("tx-gso-partial",) if name.startswith(Carried.BOND.value) else ()
 

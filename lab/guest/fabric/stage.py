@@ -79,7 +79,7 @@ def _insert_bucket(wires: Netlink, inward: str, direction: Direction) -> None:
 
 
 def place(held: Queue) -> int:
-    """Return where the qdisc is whose counters are the queue's: at the root if it is a bucket, else below a shaper."""
+    """Return the parent of the qdisc with the queue's counters: the root for a bucket, otherwise a shaper's class."""
     return device.TC_ROOT if held.is_bucket else device.LEAF
 
 
