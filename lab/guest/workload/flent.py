@@ -33,13 +33,13 @@ _TESTS = (  # these run with the programs of the sealed userland, and with the c
     *_PARAMETERS,
 )
 _IPERF = "Flent 2.2.0 misreads the times of iperf 2.2.1; use Flows with Iperf3(udp_rate=...) or Bulk, and a Ping"
-_VOICE = "it needs D-ITG or irtt, which the userland lacks; use OnOff, and the metrics lost_share() and jitter()"
-_HTTP = "it needs http-getter, which Debian lacks; use Arrivals, or curl and nginx with userland='programs'"
-_BURSTS = "it needs traffic-gen, which Debian lacks; use Flows with OnOff and Ping"
+_VOICE = "it needs D-ITG or irtt, and the userland has neither; use OnOff, and the metrics lost_share() and jitter()"
+_HTTP = "it needs http-getter, and Debian does not have it; use Arrivals, or curl and nginx with userland='programs'"
+_BURSTS = "it needs traffic-gen, and Debian does not have it; use Flows with OnOff and Ping"
 _BOTH = "it needs one name for an IPv4 and an IPv6 address; use rrul, or Flows with ip=4 and ip=6"
 _CONTROL = (
-    "the kernel lacks its congestion control, and netperf would use the default instead; use Flows of Bulk with "
-    "congestion=..., on a kernel that has it"
+    "the kernel does not have its congestion control, and netperf would use the default instead; use Flows of Bulk "
+    "with congestion=..., on a kernel that has it"
 )
 _NETPERF = "Flent's program for netperf refuses its traffic; use Flows of Bulk and RequestResponse"
 _REFUSED = {  # test: why it cannot run, and the closest alternative
@@ -52,7 +52,7 @@ _REFUSED = {  # test: why it cannot run, and the closest alternative
     **dict.fromkeys(("http", "http-1down", "http-1up", "http-rrul"), _HTTP),
     "qdisc-stats": "it sends nothing; use the probe QueueState",
     **dict.fromkeys(("rrul46", "rrul46compete"), _BOTH),
-    "rtt_fair_var_mixed": "its directions cannot be given; use Flows of Bulk",
+    "rtt_fair_var_mixed": "you cannot choose its directions; use Flows of Bulk",
     "tcp_upload_1000": "a guest has no room for a thousand netperfs; use Arrivals",
     **dict.fromkeys(("voip", "voip-1up", "voip-rrul"), _VOICE),
 }
@@ -91,7 +91,7 @@ class Flent(Task, frozen=True):
             raise ValueError(f"Flent.test: unknown test {self.test[:60]!r}; use one of {', '.join(sorted(_TESTS))}")
         servers = _SEVERAL.get(self.test, 1)
         if len(self.others) + 1 < servers:
-            raise ValueError(f"Flent.others: '{self.test}' needs {servers} servers; name {servers - 1} further ones")
+            raise ValueError(f"Flent.others: '{self.test}' needs {servers} servers; name {servers - 1} more")
         for name in _PARAMETERS.get(self.test, ()):
             if name not in self.parameters:
                 raise ValueError(f"Flent.parameters: '{self.test}' needs '{name}'; write {{'{name}': '2'}}")

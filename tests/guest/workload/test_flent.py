@@ -48,11 +48,11 @@ def test_a_test_with_several_servers(perform: Perform) -> None:
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"test": "voip"}, "'voip' cannot run here: it needs D-ITG or irtt, which the userland lacks; use OnOff"),
-        ({"test": "cubic_cdg"}, "'cubic_cdg' cannot run here: the kernel lacks its congestion control"),
+        ({"test": "voip"}, "'voip' cannot run here: it needs D-ITG or irtt, and the userland has neither; use OnOff"),
+        ({"test": "cubic_cdg"}, "'cubic_cdg' cannot run here: the kernel does not have its congestion control"),
         ({"test": "udp_flood"}, "misreads the times of iperf 2.2.1; use Flows with Iperf3"),
         ({"test": "rrull"}, "Flent.test: unknown test 'rrull'; use one of cisco_5tcpup, cubic_bbr"),
-        ({"test": "rtt_fair"}, "Flent.others: 'rtt_fair' needs 4 servers; name 3 further ones"),
+        ({"test": "rtt_fair"}, "Flent.others: 'rtt_fair' needs 4 servers; name 3 more"),
         ({"test": "tcp_nup"}, "Flent.parameters: 'tcp_nup' needs 'upload_streams'; write {'upload_streams': '2'}"),
         ({"parameters": {"a": 1}}, r"Flent.parameters: \['a'\] should be a text, not 1"),
     ],
