@@ -14,7 +14,7 @@ from lab.metric.capture import Capture
 from lab.metric.metrics import capture_of
 from lab.metric.packets import UDP
 from lab.record.record import Record
-from lab.spec.metric import Measure, MetricError, measures
+from lab.spec.metric import Measure, MetricError, Quantile, measures
 from lab.units import Value
 
 Protocol = Literal["UDP", "TCP"]
@@ -59,7 +59,7 @@ def lost_share(of: Protocol = "UDP", sender: str = "sender", receiver: str = "re
 
 @measures("s", by="median")
 def one_way_delay(
-    quantile: float = 0.5, of: Protocol = "UDP", sender: str = "sender", receiver: str = "receiver"
+    quantile: Quantile = 0.5, of: Protocol = "UDP", sender: str = "sender", receiver: str = "receiver"
 ) -> Measure:
     """Measure the time from one host to another of packets with data, in seconds: the median, or another quantile."""
 
@@ -71,7 +71,7 @@ def one_way_delay(
 
 @measures("s", by="median")
 def delay_variation(
-    quantile: float = 0.95, of: Protocol = "UDP", sender: str = "sender", receiver: str = "receiver"
+    quantile: Quantile = 0.95, of: Protocol = "UDP", sender: str = "sender", receiver: str = "receiver"
 ) -> Measure:
     """Measure by how much a packet's one-way delay exceeds the shortest one, in seconds (RFC 5481, PDV): a quantile."""
 

@@ -13,7 +13,7 @@ from lab.guest import outputs
 from lab.metric.arrays import Bools, Floats, Ints, np
 from lab.metric.metrics import connection_of
 from lab.record.record import Record
-from lab.spec.metric import Measure, MetricError, measures
+from lab.spec.metric import Measure, MetricError, Quantile, measures
 from lab.units import Value
 
 
@@ -43,7 +43,7 @@ def exchange_time() -> Measure:
 
 
 @measures("s")
-def message_latency(quantile: float = 0.5) -> Measure:
+def message_latency(quantile: Quantile = 0.5) -> Measure:
     """Measure the seconds that a message takes: the median, or a different quantile."""
     return lambda record: Value(float(np.quantile(latencies(record), quantile)), "s")
 

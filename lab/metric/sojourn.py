@@ -13,7 +13,7 @@ from lab.metric.capture import Capture
 from lab.metric.metrics import capture_of
 from lab.metric.tools import Way
 from lab.record.record import Record
-from lab.spec.metric import Measure, MetricError, measures
+from lab.spec.metric import Measure, MetricError, Quantile, measures
 from lab.spec.steady import Course, OverTime
 from lab.units import Duration, Rate
 
@@ -23,7 +23,7 @@ _ROW_OF = {"key": "key", "seq": "seq", "stamp": "ts_value", "payload": "payload"
 
 
 @measures("s")
-def queue_delay(link: str = "path", quantile: float = 0.5, way: Way = "forward") -> Measure:
+def queue_delay(link: str = "path", quantile: Quantile = 0.5, way: Way = "forward") -> Measure:
     """Measure the time that data waits in a link's queue, in seconds: the median, or another quantile."""
 
     def course(record: Record) -> Course:

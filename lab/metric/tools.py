@@ -17,12 +17,12 @@ Way = Literal["forward", "back"]
 
 _RUNAWAY = 2  # times its own rate: iperf3 is at most one block ahead of it
 _IPERF_FIELDS = 9  # time, two addresses with ports, id, interval, bytes, bits per second
-_QPERF = re.compile(r"^\s+(\w+)\s+=\s+([\d.,]+) (\S+(?: cpus)?)\s*$", re.MULTILINE)
+_QPERF = re.compile(r"^\s+(\w+)\s+=\s+([\d,]*\.?\d+) (\S+(?: cpus)?)\s*$", re.MULTILINE)
 _SCALES = {"": 1, "K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}  # qperf counts in thousands
 _TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "sec": 1.0}
 _EXPERT = re.compile(r"^\s+(\d+)\s{2,}\S+\s+\S+\s{2}(.+)$", re.MULTILINE)
 _REPEATED = re.compile(r"\(suspected\) (?:(\w+) )?retransmission")
-_PING = re.compile(r"\btime=([\d.]+) ms")
+_PING = re.compile(r"\btime=(\d+(?:\.\d+)?) ms")
 
 
 def iperf3_bits_per_second(text: str, side: Side, flow: int | None = None, way: Way = "forward") -> float:
@@ -83,7 +83,7 @@ def _iperf3_end(text: str) -> Any:
         raise MetricError(f"iperf3 failed: {output['error']}")
     try:
         target = output["start"].get("target_bitrate")
-        flows = output["start"].get("test_start", {}).get("num_streams", 1)
+        flows = output["start"].get("test_start", {}).get("num_streams", 1) or 1
         if target and (sent := output["end"]["sum_sent"]["bits_per_second"]) > _RUNAWAY * target * flows:
             raise MetricError(
                 f"iperf3 sent {sent / target / flows:.0f} times its rate of {Rate(target)}: its clock had not moved "
@@ -107,7 +107,10 @@ def iperf_bits_per_second(text: str) -> float:
     lines = [line.split(",") for line in text.splitlines() if line]
     if not lines or len(lines[-1]) < _IPERF_FIELDS:
         raise MetricError(f"iperf reported nothing: {outputs.sentence('iperf', text)}")
-    return float(lines[-1][_IPERF_FIELDS - 1])
+    try:
+        return float(lines[-1][_IPERF_FIELDS - 1])
+    except ValueError:
+        raise MetricError("iperf's last line has no rate in its last field") from None
 
 
 def qperf_results(text: str) -> dict[str, Value]:
@@ -164,11 +167,14 @@ def expert_repeats(text: str) -> tuple[int, dict[str, int]]:
 def netstat_counters(text: str) -> dict[str, int]:
     """Return the counters of /proc/net/netstat and /proc/net/snmp by name: 'TcpExt.TCPDSACKUndo', 'Tcp.RetransSegs'."""
     rows = [line.split() for line in text.splitlines()]
-    found = {
-        f"{names[0][:-1]}.{name}": int(number)
-        for names, numbers in zip(rows[::2], rows[1::2], strict=False)
-        for name, number in zip(names[1:], numbers[1:], strict=False)
-    }
+    try:
+        found = {
+            f"{names[0][:-1]}.{name}": int(number)
+            for names, numbers in zip(rows[::2], rows[1::2], strict=False)
+            for name, number in zip(names[1:], numbers[1:], strict=False)
+        }
+    except (IndexError, ValueError):
+        raise MetricError("the kernel's counters are damaged") from None
     if not found:
         raise MetricError("the kernel's counters are empty")
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from lab.guest import outputs
 from lab.metric.arrays import Floats, np
 from lab.record.record import Record
-from lab.spec.metric import Measure, measures
+from lab.spec.metric import Measure, Quantile, measures
 from lab.units import Value
 
 
@@ -16,6 +16,6 @@ def completion_times(record: Record) -> Floats:
 
 
 @measures("s", by="median")
-def completion_time(quantile: float = 0.5) -> Measure:
+def completion_time(quantile: Quantile = 0.5) -> Measure:
     """Measure the time that a transfer takes, in seconds: the median, or another quantile."""
     return lambda record: Value(float(np.quantile(completion_times(record), quantile)), "s")

@@ -7,7 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
 from math import inf
-from typing import Any, Literal, ParamSpec, TypeAlias
+from typing import Annotated, Any, Literal, ParamSpec, TypeAlias
+
+from msgspec import Meta
 
 from lab.errors import LabError
 from lab.guest.typed import arguments
@@ -16,6 +18,7 @@ from lab.units import Value
 
 Measure: TypeAlias = Callable[[Any], Value]  # of a record
 Statistic = Literal["mean", "median", "event"]
+Quantile = Annotated[float, Meta(ge=0, le=1)]
 _Decides = Callable[[Mapping[str, Any]], Statistic]
 _P = ParamSpec("_P")
 _PLAIN = (bool, int, float, str, type(None))

@@ -4,6 +4,7 @@ import gzip
 import json
 import struct
 import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -35,7 +36,7 @@ def test_flent(record: Keep) -> None:
             "not what Flent",
         ),
         (
-            gzip.compress(json.dumps({"raw_values": {"TCP upload": [{"t": 1}]}, "metadata": {}}).encode(), mtime=0),
+            gzip.compress(b'{"raw_values": {"TCP upload": [{"t": 1, "val": 1}]}, "metadata": {}}', mtime=0),
             "not finish",
         ),
     ],
@@ -43,6 +44,96 @@ def test_flent(record: Keep) -> None:
 def test_a_flent_that_failed_says_so(record: Keep, content: bytes, message: str) -> None:
     with pytest.raises(MetricError, match=message):
         metric.flent_goodput()(record({"tcp_upload-then.flent.gz": content}))
+
+
+def _flows(**flows: tuple[float, float, float]) -> bytes:
+    """Flent's data file after flows with this start, time and Mbit/s."""
+    raw = {
+        name: [{"t": start + part * time, "dur": time / 4, "val": mean} for part in (0.25, 0.5, 0.75, 1)]
+        for name, (start, time, mean) in flows.items()
+    }
+    about = {
+        name: {"RUNNER": "NetperfDemoRunner", "MEAN_VALUE": mean, "ELAPSED_TIME": time}
+        for name, (_, time, mean) in flows.items()
+    }
+    content = {"raw_values": raw, "metadata": {"SERIES_META": about}}
+    return gzip.compress(json.dumps(content).encode(), mtime=0)
+
+
+def test_one_of_twelve_flows_is_one(record: Keep) -> None:
+    """Its name begins those of the tenth, the eleventh and the twelfth."""
+    flows = {f"TCP upload::{number}": (1.0, 2.0, float(number)) for number in range(1, 13)}
+    done = record({"a.flent.gz": _flows(**flows)})
+    assert metric.flent_goodput(of="TCP upload::1")(done).number == 1e6
+    assert metric.flent_goodput(of="TCP upload::12")(done).number == 12e6
+    assert metric.flent_goodput(of="TCP upload")(done).number == 78e6
+
+
+@pytest.mark.parametrize("first", [(1.0, 3.0, 20 / 3), (2.0, 2.0, 5.0)], ids=["longer", "later"])
+def test_means_over_different_times_have_no_sum(record: Keep, first: tuple[float, float, float]) -> None:
+    """On a link of 10 Mbit/s, a flow of 3 s and one of 2 s would have 11.7 Mbit/s."""
+    done = record({"a.flent.gz": _flows(**{"TCP stream1": first, "TCP stream2": (1.0, 2.0, 5.0)})})
+    with pytest.raises(MetricError, match=r"start or end 1\.0 s apart, .* name one flow, such as of='TCP stream1'"):
+        metric.flent_goodput(of="TCP stream")(done)
+    assert metric.flent_goodput(of="TCP stream2")(done).number == 5e6
+
+
+def test_means_over_almost_the_same_time_have_a_sum(record: Keep) -> None:
+    done = record({"a.flent.gz": _flows(**{"TCP stream1": (1.2, 2.1, 5.0), "TCP stream2": (1.0, 2.0, 5.0)})})
+    assert metric.flent_goodput(of="TCP stream")(done).number == 10e6
+
+
+PING = "Ping (ms) ICMP"
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"TCP upload": [{"val": 1}], PING: [{"t": 1, "val": 1}]},
+        {"TCP upload": [{"t": 1, "val": 1}], PING: [{"t": 1, "val": None}]},
+        {"TCP upload": [{"t": 1, "val": 1}], PING: [{"t": "now", "val": 1}]},
+        {"TCP upload": [{"t": 1, "val": 1}], PING: 7},
+        {"TCP upload": [7], PING: []},
+        [],
+    ],
+)
+@pytest.mark.parametrize("measure", [metric.flent_goodput(), metric.flent_rtt(), metric.flent_rtt(idle=True)])
+def test_each_damage_of_a_flent_file_is_one_message(record: Keep, measure: metric.DeclaredMetric, raw: object) -> None:
+    content = {"raw_values": raw, "metadata": {"SERIES_META": {"TCP upload": {"MEAN_VALUE": 1.0}}}}
+    with pytest.raises(MetricError, match="is not what Flent writes after a transfer"):
+        measure(record({"a.flent.gz": gzip.compress(json.dumps(content).encode(), mtime=0)}))
+
+
+def test_a_mean_that_is_no_number_is_damage(record: Keep) -> None:
+    content = {
+        "raw_values": {"TCP upload": [{"t": 1, "val": 1}]},
+        "metadata": {"SERIES_META": {"TCP upload": {"MEAN_VALUE": "x"}}},
+    }
+    with pytest.raises(MetricError, match="is not what Flent writes"):
+        metric.flent_goodput()(record({"a.flent.gz": gzip.compress(json.dumps(content).encode(), mtime=0)}))
+
+
+def test_goodput_is_no_round_trip() -> None:
+    with pytest.raises(ValueError, match=r"'TCP upload::1' is no series of pings in Flent; .* begin with 'Ping'"):
+        metric.flent_rtt(of="TCP upload::1")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        metric.flent_rtt,
+        metric.message_latency,
+        metric.one_way_delay,
+        metric.delay_variation,
+        metric.queue_delay,
+        metric.completion_time,
+    ],
+)
+@pytest.mark.parametrize("wrong", [95, -0.1])
+def test_a_quantile_is_a_share(make: Callable[..., metric.DeclaredMetric], wrong: float) -> None:
+    """Also `lab check` names it, because it makes the metrics."""
+    with pytest.raises(ValueError, match=f"quantile: should be from 0 to 1, not {wrong}"):
+        make(quantile=wrong)
 
 
 def test_a_small_flent_file_that_unpacks_to_much_takes_no_memory(record: Keep, monkeypatch: pytest.MonkeyPatch) -> None:

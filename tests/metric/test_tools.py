@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,13 @@ import pytest
 from lab import metric
 from lab.guest import outputs
 from lab.metric import MetricError
-from lab.metric.tools import iperf3_bits_per_second, iperf_bits_per_second, ping_rtts, qperf_results
+from lab.metric.tools import (
+    iperf3_bits_per_second,
+    iperf_bits_per_second,
+    netstat_counters,
+    ping_rtts,
+    qperf_results,
+)
 from tests.kinds import Keep
 
 DATA = Path(__file__).parents[1] / "data"
@@ -76,6 +83,32 @@ def test_a_parser_quotes_the_tool(parse: object, name: str) -> None:
     with pytest.raises(MetricError) as raised:
         parse((TOOLS / name).read_text())  # type: ignore[operator]
     assert SENTENCES[name] in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("parse", "text"),
+    [
+        (iperf_bits_per_second, "0,a,1,b,2,3,0.0-1.0,4,x"),
+        (qperf_results, "    bw  =  1.2.3 MB/sec"),
+        (qperf_results, "    bw  =  , MB/sec"),
+        (ping_rtts, "64 bytes: time=1.2.3 ms"),
+        (netstat_counters, "TcpExt: A\nTcpExt: x\n"),
+        (netstat_counters, "\nTcpExt: 1\n"),
+    ],
+)
+def test_damaged_output_is_one_message(parse: Callable[[str], object], text: str) -> None:
+    with pytest.raises(MetricError):
+        parse(text)
+
+
+def test_an_iperf3_report_without_streams_has_a_rate(record: Keep) -> None:
+    text = json.dumps(
+        {
+            "start": {"target_bitrate": 1000, "test_start": {"num_streams": 0}},
+            "end": {"sum_sent": {"bits_per_second": 1000}, "sum_received": {"bits_per_second": 900}},
+        }
+    )
+    assert metric.iperf3_goodput()(record({outputs.IPERF3: text.encode()})).number == 900
 
 
 @pytest.mark.parametrize("measure", [metric.flent_goodput(), metric.flent_rtt()])
