@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.base.foreign import FileBounds, Unfit, walk
+from lab.base.foreign import FileBounds, Unfit, read, walk
+from lab.guest.workload.program import MOST_BYTES
 from lab.spec.errors import Problem, SpecError, unreadable
 
 _BOUNDS = FileBounds(files=20_000)  # including those that are left out
@@ -22,11 +23,19 @@ class FilesBeside:
     blame: Callable[[str], Problem]
 
     def read(self, name: str) -> bytes:
-        """Return the contents of a file. Raises SpecError if the file cannot be read."""
+        """Return the contents of a file.
+
+        Raises SpecError if the file cannot be read, is larger than a program's files may be, or is outside the folder.
+        """
+        file = self._inside(name)
+        if file.is_dir():
+            raise self._refused(f"file '{name}' is a folder; write '{name}/' for all of its files")
+        if file.exists() and not file.is_file():
+            raise self._refused(f"'{name}' is neither a file nor a link to a file; remove it from the folder")
         try:
-            return (self.folder / name).read_bytes()
-        except IsADirectoryError:
-            raise self._refused(f"file '{name}' is a folder; write '{name}/' for all of its files") from None
+            return read(file, MOST_BYTES)
+        except Unfit as error:
+            raise self._refused(f"file '{name}' has {error}; a program takes no larger file") from None
         except OSError as error:
             raise self._refused(f"file '{name}' {unreadable(self.folder / name, error)}") from error
 
@@ -39,6 +48,7 @@ class FilesBeside:
         top, count = self.folder / name, 0
         if top.is_symlink():
             raise self._refused(f"folder '{name}' is a link; name the folder itself")
+        self._inside(name)
         if not top.is_dir():
             wrong = "is a file; leave out the '/'" if top.exists() else unreadable(top, FileNotFoundError())
             raise self._refused(f"folder '{name}' {wrong}")
@@ -59,6 +69,16 @@ class FilesBeside:
             raise self._refused(f"folder '{name}' cannot be read: {error.strerror}") from error
         if not count:
             raise self._refused(f"folder '{name}' has no files; leave it out")
+
+    def _inside(self, name: str) -> Path:
+        """Return where the links in a name lead. Raises SpecError if that is outside the experiment's folder."""
+        try:
+            file = (self.folder / name).resolve()
+        except (OSError, RuntimeError):  # a link to itself
+            raise self._refused(f"'{name}' is a link that leads nowhere; remove it") from None
+        if not file.is_relative_to(self.folder.resolve()):
+            raise self._refused(f"'{name}' is behind a link that leads out of the folder; copy what it leads to")
+        return file
 
     def _check_link(self, top: Path, path: str, name: str) -> None:
         """Raise SpecError unless the path is a link to a file within the folder."""

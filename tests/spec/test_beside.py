@@ -79,6 +79,12 @@ def _many(tools: Path) -> None:
         (tools / f"{number}.txt").touch()
 
 
+def _sparse(file: Path) -> None:
+    """8 GiB, without a block on the disk."""
+    with file.open("wb") as stream:
+        stream.truncate(1 << 33)
+
+
 def _large(tools: Path) -> None:
     for number in range(3):
         (tools / f"{number}.bin").write_bytes(bytes(3 << 20))
@@ -125,6 +131,41 @@ def _large(tools: Path) -> None:
             lambda tools: (tools.parent / "linked").symlink_to(tools),
             '("sh",), files=("linked/",)',
             "folder 'linked/' is a link; name the folder itself",
+        ),
+        (
+            lambda tools: (tools.parent / "linked").symlink_to("/etc"),
+            '("sh",), files=("linked/ssl/",)',
+            "'linked/ssl/' is behind a link that leads out of the folder; copy what it leads to",
+        ),
+        (
+            lambda tools: (tools.parent / "one").symlink_to("/etc/hostname"),
+            '("sh",), files=("one",)',
+            "'one' is behind a link that leads out of the folder; copy what it leads to",
+        ),
+        (
+            lambda tools: (tools.parent / "zero").symlink_to("/dev/zero"),
+            '("sh",), files=("zero",)',
+            "'zero' is behind a link that leads out of the folder",
+        ),
+        (
+            lambda tools: (tools.parent / "round").symlink_to("round"),
+            '("sh",), files=("round",)',
+            "'round' is a link that leads nowhere; remove it",
+        ),
+        (
+            lambda tools: os.mkfifo(tools.parent / "pipe"),
+            '("sh",), files=("pipe",)',
+            "'pipe' is neither a file nor a link to a file; remove it from the folder",
+        ),
+        (
+            lambda tools: _sparse(tools.parent / "big"),
+            '("sh",), files=("big",)',
+            "file 'big' has more than 8388608 bytes; a program takes no larger file",
+        ),
+        (
+            lambda tools: _sparse(tools / "core"),
+            '("sh",), files=("tools/",)',
+            "file 'tools/core' has more than 8388608 bytes; a program takes no larger file",
         ),
         (lambda tools: (tools.parent / "none").mkdir(), '("sh",), files=("none/",)', "folder 'none/' has no files"),
         (_many, '("sh",), files=("tools/",)', "folder 'tools/' has more than 1,000 files"),
