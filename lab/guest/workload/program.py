@@ -85,6 +85,9 @@ class Program(Task, frozen=True):
             check_name(name)
             if Path(name).suffix != ".c":
                 raise ValueError(f"'{name}' is no C source: its name should end in .c")
+        for command in (self.argv, self.service):
+            if command and "/" in command[0] and not command[0].startswith(("/", _OWN)):
+                raise ValueError(f"'{command[0]}' would not be found: write '{_OWN}{Path(command[0])}' for your file")
 
     @property
     def programs(self) -> tuple[str, ...]:  # type: ignore[override]  # the experiment decides which it runs
@@ -104,23 +107,29 @@ class Program(Task, frozen=True):
     def with_files(self, read: Callable[[str], bytes], within: Callable[[str], Iterable[str]] = no_folder, /) -> Self:
         """Return the workload with the contents of its files, and with the names of each folder's files.
 
-        Raises the errors of `read` and `within`, and ValueError if the files are too large, or a command is none of
-        them.
+        Raises the errors of `read` and `within`, and ValueError if the files are too large, if a command is none of
+        them, or if two of them would have the same name in the guest.
         """
-        files = [each for name in self.files for each in (within(name) if name.endswith("/") else (name,))]
+        named = (each for name in self.files for each in (within(name) if name.endswith("/") else (name,)))
+        files, sources = dict.fromkeys(named), dict.fromkeys(self.sources)
         found: dict[str, bytes] = {}
         total = 0
-        for name in (*files, *self.sources):
+        for name in (*files, *sources):
             found[name] = read(name)
             total += len(found[name])
             if total > MOST_BYTES:
                 raise ValueError(f"files of {total:,} bytes or more are too many for a trial: {MOST_BYTES:,} at most")
-        made = {*files, *(Path(name).stem for name in self.sources)}
+        stems = {Path(name).stem: name for name in sources}
+        folders = {str(parent) for name in files for parent in Path(name).parents}
+        for stem in stems:
+            if stem in files or stem in folders:
+                raise ValueError(f"'{stems[stem]}' would compile to '{stem}', the name of another file: rename it")
+        made = {*files, *stems}
         for command in (self.argv, self.service):
             if command and command[0].startswith(_OWN) and command[0].removeprefix(_OWN) not in made:
                 raise ValueError(f"'{command[0]}' is none of the program's files: {', '.join(sorted(made)) or 'none'}")
         packed = {name: base64.b64encode(zlib.compress(each, 9)).decode() for name, each in found.items()}
-        return structs.replace(self, files=tuple(files), contents=packed)
+        return structs.replace(self, files=tuple(files), sources=tuple(sources), contents=packed)
 
     def content(self, name: str) -> bytes:
         """Return the bytes of a file. Raises ValueError if the trial has no such file, or the file is damaged."""

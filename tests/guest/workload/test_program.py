@@ -147,7 +147,7 @@ def test_it_leaves_the_same_bytes_idle_and_beside_a_load(
 @pytest.mark.parametrize(
     ("program", "message"),
     [
-        (Program(argv=("./nothing",)), r"'\./nothing' cannot be started: No such file or directory"),
+        (Program(argv=("/nothing",)), r"'/nothing' cannot be started: No such file or directory"),
         (shell("echo half >&2; exit 3"), "'sh' ended with status 3: half"),
         (shell("kill -SEGV $$"), "'sh' was ended by SIGSEGV: "),
         (shell("echo waiting; sleep 100", limit=Duration.of("2 s")), "did not end within 2 s .*: waiting"),
@@ -193,6 +193,8 @@ def test_a_service_that_needs_udp_or_says_so_is_waited_for(perform: Perform) -> 
         ({"argv": ()}, "needs a command"),
         ({"argv": ("a",), "files": ("../a",)}, "no name of a file beside the experiment"),
         ({"argv": ("a",), "sources": ("a.py",)}, "no C source"),
+        ({"argv": ("lib/run",), "files": ("lib/",)}, "'lib/run' would not be found: write '{files}/lib/run'"),
+        ({"argv": ("a",), "service": ("./b",)}, "'./b' would not be found: write '{files}/b'"),
     ],
 )
 def test_a_program_that_cannot_be_meant_is_refused(fields: dict[str, Any], message: str) -> None:
@@ -208,6 +210,20 @@ def test_files_are_part_of_the_inputs_to_the_byte() -> None:
         Program(argv=("a",), files=("a",)).with_files(lambda _: bytes(9 << 20))
     with pytest.raises(ValueError, match="lacks the file 'b'"):
         one.content("b")
+
+
+def test_a_file_that_is_named_twice_is_there_once() -> None:
+    program = Program(argv=("a",), files=("lib/", "lib/run", "lib/", "a", "a"), sources=("b.c", "b.c"))
+    found = program.with_files(lambda _: b"", lambda folder: [f"{folder}data", f"{folder}run"])
+    assert found.files == ("lib/data", "lib/run", "a")
+    assert found.sources == ("b.c",)
+
+
+@pytest.mark.parametrize("files", [("lib/",), ("lib",)])
+def test_a_source_whose_program_has_the_name_of_a_file_is_refused(files: tuple[str, ...]) -> None:
+    program = Program(argv=("lib",), files=files, sources=("lib.c",))
+    with pytest.raises(ValueError, match=r"'lib\.c' would compile to 'lib', the name of another file"):
+        program.with_files(lambda _: b"", lambda folder: [f"{folder}sub/run"])
 
 
 EXPERIMENT = '''\
