@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+from collections.abc import Iterator
 from typing import ClassVar
 
 from lab.guest import outputs
 from lab.guest.task import Reader, Task, Writer
 from lab.guest.testbed import Testbed
-from lab.guest.workload.sockets import MARGIN_SECONDS
+from lab.guest.workload.sockets import MARGIN_SECONDS, control_congestion
 from lab.units import Duration
 
 __all__ = ["Flent"]
@@ -22,10 +24,33 @@ _PARAMETERS = {  # test: the parameters that it needs
     "tcp_ndown": (_DOWN,),
     "tcp_nup": (_UP,),
 }
+_MOST_STREAMS = 128
+_STREAMS = ("cc_algos", "markings", "stream_delays")
+_CHOSEN = "tcp_cong_control"  # of flows for which the test has none
+_READ = {  # test: further parameters that have an effect; otherwise _CHOSEN
+    "ping": (),
+    "rrul_var": (*_STREAMS, "labels", "send_sizes"),
+    **dict.fromkeys(
+        ("rtt_fair", "rtt_fair4be", "rtt_fair6be", "rtt_fair_up"), ("cc_algos", "send_sizes", "stream_delays")
+    ),
+    **dict.fromkeys(
+        ("rtt_fair_var", "rtt_fair_var_down", "rtt_fair_var_up"), (*_STREAMS, "labels", "ping_labels", "send_sizes")
+    ),
+    "tcp_1up": ("cc_algo", "cc_algos", "marking", "markings", _CHOSEN),
+    **dict.fromkeys([f"tcp_{count}{way}" for count in ("n", 2, 4, 6, 8, 12) for way in ("down", "up")], _STREAMS),
+    **dict.fromkeys(("cubic_bbr", "cubic_dctcp", "cubic_reno"), ()),
+    **dict.fromkeys(("tcp_2up_square", "tcp_2up_square_westwood", "tcp_4up_squarewave"), ()),
+}
+_NEEDED = {  # test: its congestion controls; netperf would use the default instead of one that the kernel lacks
+    **{f"cubic_{name}": ("cubic", name) for name in ("bbr", "dctcp", "reno")},
+    "cubic_westwood": ("westwood",),
+    **dict.fromkeys(("tcp_2up_square", "tcp_2up_square_westwood"), ("cubic", "reno", "westwood")),
+    "tcp_4up_squarewave": ("bbr", "cubic"),
+}
 _TESTS = (  # these run with the programs of the sealed userland, and with the congestion controls of its kernel
     *("cubic_bbr", "cubic_dctcp", "cubic_reno", "cubic_westwood", "ping"),
     *("rrul", "rrul_100_up", "rrul_50_down", "rrul_50_up", "rrul_be", "rrul_cs8", "rrul_icmp", "rrul_noclassification"),
-    *("rrul_prio", "rrul_torrent", "rrul_up", "rtt_fair_var", "rtt_fair_var_down", "rtt_fair_var_up"),
+    *("rrul_prio", "rrul_up", "rtt_fair_var", "rtt_fair_var_down", "rtt_fair_var_up"),
     *("tcp_12down", "tcp_12up", "tcp_1down", "tcp_1up", "tcp_1up_noping", "tcp_2down", "tcp_2up", "tcp_2up_delay"),
     *("tcp_2up_square", "tcp_2up_square_westwood", "tcp_4down", "tcp_4up", "tcp_4up_squarewave", "tcp_6down"),
     *("tcp_6up", "tcp_8down", "tcp_8up", "tcp_bidirectional", "tcp_download", "tcp_upload", "tcp_upload_prio"),
@@ -46,7 +71,7 @@ _REFUSED = {  # test: why it cannot run, and the closest alternative
     **dict.fromkeys(("bursts", "bursts_11e"), _BURSTS),
     **dict.fromkeys(("cisco_5tcpup_2udpflood", "rrul_be_iperf", "udp_flood", "udp_flood_var_up"), _IPERF),
     "udp_flood_var_up_stagger": _IPERF,
-    **dict.fromkeys(("cubic_cdg", "cubic_ledbat", "cubic_ledbat_1", "ledbat_cubic_1"), _CONTROL),
+    **dict.fromkeys(("cubic_cdg", "cubic_ledbat", "cubic_ledbat_1", "ledbat_cubic_1", "rrul_torrent"), _CONTROL),
     **dict.fromkeys([f"reno_cubic_westwood_{name}" for name in ("cdg", "ledbat", "lp")], _CONTROL),
     **dict.fromkeys(("dslreports_8dn", "iterated_bidirectional", "sctp_vs_tcp"), _NETPERF),
     **dict.fromkeys(("http", "http-1down", "http-1up", "http-rrul"), _HTTP),
@@ -92,9 +117,31 @@ class Flent(Task, frozen=True):
         servers = _SEVERAL.get(self.test, 1)
         if len(self.others) + 1 < servers:
             raise ValueError(f"Flent.others: '{self.test}' needs {servers} servers; name {servers - 1} more")
-        for name in _PARAMETERS.get(self.test, ()):
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        """Raise ValueError for a missing parameter, and for one that Flent would ignore."""
+        needed = _PARAMETERS.get(self.test, ())
+        for name in needed:
             if name not in self.parameters:
                 raise ValueError(f"Flent.parameters: '{self.test}' needs '{name}'; write {{'{name}': '2'}}")
+        pings = () if self.test == "tcp_1down" else ("ping_hosts", "ping_markings")
+        known = (*needed, *_READ.get(self.test, (_CHOSEN,)), *pings)
+        for name, value in self.parameters.items():
+            if name not in known:
+                raise ValueError(
+                    f"Flent.parameters: '{name[:60]}' has no effect in '{self.test}'; use {', '.join(sorted(known))}"
+                )
+            if name in needed and not _is_count(value):
+                raise ValueError(
+                    f"Flent.parameters: '{name}' should be a whole number from 1 to {_MOST_STREAMS}, not '{value[:60]}'"
+                )
+
+    def controls(self) -> Iterator[str]:
+        """Yield the congestion controls that the test or its parameters ask for."""
+        yield from _NEEDED.get(self.test, ())
+        for name in (_CHOSEN, "cc_algo", "cc_algos"):
+            yield from filter(None, self.parameters.get(name, "").split(","))
 
     def writer(self) -> Writer:
         """Return an unknown way of writing, because no model covers netperf."""
@@ -105,7 +152,14 @@ class Flent(Task, frozen=True):
         return Reader()
 
     def run(self, testbed: Testbed) -> None:
-        """Run the test. Raises WorkloadError if the test fails or is late, and MachineError if a tool is missing."""
+        """Run the test.
+
+        Raises WorkloadError if the test fails or is late, or if the kernel lacks one of the test's congestion controls,
+        and MachineError if a tool is missing.
+        """
+        for control in self.controls():
+            with socket.socket() as unused:
+                control_congestion(unused, control)
         port = testbed.port(PORT)
         for name in dict.fromkeys((self.server, *self.others)):
             server = testbed.start(name, ["netserver", "-D", "-4", "-p", str(port)])
@@ -121,3 +175,7 @@ class Flent(Task, frozen=True):
         client = testbed.start(self.client, argv, outputs.FLENT_LOG)
         seconds = self.length.seconds + 2 * self.delay.seconds + MARGIN_SECONDS
         testbed.wait(client, seconds, outputs.FLENT_LOG)
+
+
+def _is_count(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) <= 3 and 1 <= int(text) <= _MOST_STREAMS

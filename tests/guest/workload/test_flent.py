@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from flent import testenv
 
 from lab import metric
+from lab.guest.testbed import WorkloadError
 from lab.guest.workload import Flent
+from lab.guest.workload import flent as module
 from lab.metric import MetricError
 from lab.units import Duration
 from tests.kinds import Perform
@@ -55,8 +60,107 @@ def test_a_test_with_several_servers(perform: Perform) -> None:
         ({"test": "rtt_fair"}, "Flent.others: 'rtt_fair' needs 4 servers; name 3 more"),
         ({"test": "tcp_nup"}, "Flent.parameters: 'tcp_nup' needs 'upload_streams'; write {'upload_streams': '2'}"),
         ({"parameters": {"a": 1}}, r"Flent.parameters: \['a'\] should be a text, not 1"),
+        ({"test": "rrul_torrent"}, "'rrul_torrent' cannot run here: the kernel lacks its congestion control"),
+        (
+            {"test": "tcp_nup", "parameters": {"upload_streams": "2", "upload_stream": "3"}},
+            "'upload_stream' has no effect in 'tcp_nup'; use cc_algos, markings, ping_hosts, ",
+        ),
+        ({"parameters": {"upload_streams": "3"}}, "'upload_streams' has no effect in 'tcp_upload'; use ping_hosts, "),
+        ({"test": "tcp_12up", "parameters": {"upload_streams": "3"}}, "'upload_streams' has no effect in 'tcp_12up'"),
+        ({"test": "cubic_bbr", "parameters": {"tcp_cong_control": "reno"}}, "has no effect in 'cubic_bbr'"),
+        ({"test": "tcp_1down", "parameters": {"ping_hosts": "10.0.1.2"}}, "has no effect in 'tcp_1down'"),
+        *(
+            (
+                {"test": "tcp_nup", "parameters": {"upload_streams": wrong}},
+                f"'upload_streams' should be a whole number from 1 to 128, not '{wrong[:60]}'",
+            )
+            for wrong in ("-5", "two", "0", "129", "", "1_0", " 3", "\u0663", "num_cpus", "9" * 5000)
+        ),
     ],
 )
 def test_a_test_that_cannot_run_is_refused_with_an_alternative(fields: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Flent(**fields)
+
+
+FLOWS = ("TCP_STREAM", "TCP_MAERTS")
+VALUES = {  # of parameters that have an effect
+    "cc_algo": "vegas",
+    "cc_algos": "vegas",
+    "labels": "mine",
+    "marking": "CS5",
+    "markings": "CS5",
+    "ping_hosts": "10.0.1.2",
+    "ping_labels": "mine",
+    "ping_markings": "CS5",
+    "send_sizes": "512",
+    "stream_delays": "1",
+}
+
+
+def definition(test: str, **parameters: str) -> Mapping[str, Mapping[str, Any]]:
+    """What Flent itself reads from the definition of a test, for each series that it measures."""
+    settings = {
+        "HOSTS": list("abcdef"),
+        "HOST": "a",
+        "LENGTH": 2,
+        "DELAY": 1,
+        "STEP_SIZE": 0.2,
+        "TOTAL_LENGTH": 4,
+        "IP_VERSION": 4,
+        "LOCAL_BIND": [],
+        "SEND_SIZE": [],
+        "SOCKET_TIMEOUT": 2,
+    }
+    given = {**dict.fromkeys(module._PARAMETERS.get(test, ()), "2"), **parameters}
+    environment = testenv.TestEnvironment({**settings, "TEST_PARAMETERS": given})
+    found = environment.execute(str(Path(testenv.TEST_PATH, f"{test}.conf")))["DATA_SETS"]
+    return {name: each for name, each in found.items() if "apply_to" not in each}  # without what it computes
+
+
+def made(test: str, **parameters: str) -> Flent:
+    needed = dict.fromkeys(module._PARAMETERS.get(test, ()), "2")
+    return Flent(test=test, others=("rival",) * 5, parameters={**needed, **parameters})
+
+
+@pytest.mark.parametrize("test", sorted(module._TESTS))
+def test_the_lab_knows_the_congestion_controls_of_a_test(test: str) -> None:
+    """netperf uses the default, without a word, instead of one that the kernel lacks."""
+    config = (Path(module.__file__).parents[2] / "machine/kernel/uml/config").read_text()
+    wanted = {each["cong_control"] for each in definition(test).values() if each.get("cong_control")}
+    assert set(made(test).controls()) == wanted
+    for name in wanted - {"reno"}:  # reno is always there
+        assert f"CONFIG_TCP_CONG_{name.upper()}=y" in config
+
+
+@pytest.mark.parametrize("test", sorted(module._TESTS))
+def test_each_parameter_that_is_taken_has_an_effect(test: str) -> None:
+    plain = definition(test)
+    flows = [each for each in plain.values() if each.get("test") in FLOWS]
+    for name, value in VALUES.items():
+        others = {"ping_hosts": "10.0.1.2"} if name == "ping_markings" else {}
+        has_effect = definition(test, **others, **{name: value}) != (definition(test, **others) if others else plain)
+        if has_effect:
+            made(test, **others, **{name: value})
+        else:
+            with pytest.raises(ValueError, match=f"'{name}' has no effect in '{test}'|'ping_hosts' has no effect"):
+                made(test, **others, **{name: value})
+    chosen = {"tcp_cong_control": "vegas"}
+    if any("cong_control" not in each for each in flows) or definition(test, **chosen) != plain:
+        assert "vegas" in made(test, **chosen).controls()
+    else:
+        with pytest.raises(ValueError, match=f"'tcp_cong_control' has no effect in '{test}'"):
+            made(test, **chosen)
+
+
+@pytest.mark.parametrize(
+    ("test", "parameters"),
+    [
+        ("tcp_upload", {"tcp_cong_control": "nosuch"}),
+        ("tcp_2up", {"cc_algos": "reno,nosuch"}),
+        ("tcp_1up", {"cc_algo": "nosuch"}),
+    ],
+)
+def test_a_congestion_control_that_the_kernel_lacks_fails_the_trial(test: str, parameters: dict[str, str]) -> None:
+    with pytest.raises(WorkloadError, match="this kernel has no congestion control 'nosuch', but "):
+        Flent(test=test, parameters=parameters).run(cast("Any", None))
