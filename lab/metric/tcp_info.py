@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import struct
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 
 from lab.errors import LabError
 from lab.guest.outputs import TCP_INFO_RECORD
@@ -36,6 +39,9 @@ def _layout() -> Mapping[str, tuple[int, str]]:
 
 
 FIELDS = _layout()
+_SEGMENTS, _SEGMENTS_AT = struct.Struct("<II"), FIELDS["segs_out"][0]  # segs_out and segs_in, which never fall
+_OPENING = 3  # TCP_ESTABLISHED, TCP_SYN_SENT and TCP_SYN_RECV; no connection returns to them
+_MOST_ALIKE = 100  # connections of a node with the same two ports at the same time
 
 
 class TcpInfoError(LabError):
@@ -75,13 +81,32 @@ class Samples:
         return column
 
 
+class _Row(NamedTuple):
+    at: int  # its place in the file
+    time_ns: int
+    info: bytes
+
+    def growth(self, earlier: _Row) -> int | None:
+        """Return the number of segments since an earlier sample; None if the samples have different connections."""
+        if earlier.info and self.info and earlier.info[0] > _OPENING >= self.info[0]:
+            return None
+        if len(self.info) < _SEGMENTS_AT + _SEGMENTS.size:
+            return 0
+        before, after = (_SEGMENTS.unpack_from(each.info, _SEGMENTS_AT) for each in (earlier, self))
+        grown = [new - old for old, new in zip(before, after, strict=True)]
+        return None if min(grown) < 0 else sum(grown)
+
+
 def read(path: Path) -> list[Samples]:
     """Return the samples of every connection, in order of first appearance.
 
-    Raises TcpInfoError if the file is truncated.
+    The samples have ports, and no addresses. Two connections with the same ports at the same time, such as those of two
+    clients to one server, are told apart by their order and by their numbers of segments. A number of segments that
+    falls, and a state before the last one, begin another connection. Raises TcpInfoError if the file is truncated, or
+    has more than 100 connections with the same ports at the same time.
     """
     data = path.read_bytes()
-    found: dict[tuple[int, int], list[tuple[int, bytes]]] = {}
+    found: dict[tuple[int, int], list[_Row]] = {}
     at = 0
     while at < len(data):
         if at + TCP_INFO_RECORD.size > len(data):
@@ -90,14 +115,42 @@ def read(path: Path) -> list[Samples]:
         at += TCP_INFO_RECORD.size
         if at + length > len(data):
             raise TcpInfoError(f"{path} ends within a sample")
-        found.setdefault((ports, length), []).append((time_ns, data[at : at + length]))
+        found.setdefault((ports, length), []).append(_Row(at, time_ns, data[at : at + length]))
         at += length
+    connections = [(rows, *key) for key, alike in found.items() for rows in _told_apart(alike, path)]
     return [
         Samples(
-            np.array([time for time, _ in rows], np.int64),
+            np.array([row.time_ns for row in rows], np.int64),
             ports >> 16,
             ports & 0xFFFF,
-            np.frombuffer(b"".join(info for _, info in rows), np.uint8).reshape(len(rows), length),
+            np.frombuffer(b"".join(row.info for row in rows), np.uint8).reshape(len(rows), length),
         )
-        for (ports, length), rows in found.items()
+        for rows, ports, length in sorted(connections, key=lambda each: each[0][0].at)
     ]
+
+
+def _told_apart(alike: Iterable[_Row], path: Path) -> list[list[_Row]]:
+    """Return the samples of each connection, from samples with the same ports."""
+    found: list[list[_Row]] = []
+    last: list[list[_Row]] = []  # the connections of the moment before, in the order in which the kernel listed them
+    for _, moment in groupby(alike, key=lambda row: row.time_ns):
+        rows = list(moment)
+        if len(rows) > _MOST_ALIKE:
+            raise TcpInfoError(f"{path} has {len(rows):,} connections with the same ports at the same time")
+        if len(rows) == len(last) and all(
+            row.growth(each[-1]) is not None for row, each in zip(rows, last, strict=True)
+        ):
+            for row, each in zip(rows, last, strict=True):
+                each.append(row)
+            continue
+        free, last = last, []
+        for row in rows:
+            grown = [(by, at) for at, each in enumerate(free) if (by := row.growth(each[-1])) is not None]
+            if grown:
+                connection = free.pop(min(grown)[1])
+            else:
+                connection = []
+                found.append(connection)
+            connection.append(row)
+            last.append(connection)
+    return found

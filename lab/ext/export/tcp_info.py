@@ -15,18 +15,18 @@ from lab.metric.tcp_info import FIELDS, Samples, read
 from lab.record.record import Record
 from lab.report import frame
 
-_OF_CONNECTION = ("node", "time_ns", "local_port", "remote_port")
+_OF_CONNECTION = ("node", "connection", "time_ns", "local_port", "remote_port")
 _PIECE = 10_000  # the number of rows that are converted together
 
 
 def write(record: Record, path: Path) -> int:
     """Write a row for each sample of a connection, and return the number of rows.
 
-    A node's connections come in the order in which they appeared, and each connection's rows in order of time. Each
-    field of the kernel's struct tcp_info is a column, in the kernel's units. A field is empty if the kernel did not
-    have it. The suffix decides the format: .csv, .parquet or .arrow. Raises InputError for a different suffix and if
-    the trial has no samples, MachineError if pyarrow is missing (not for CSV), TcpInfoError if the samples are damaged,
-    and OSError if the write fails.
+    A node's connections come in the order in which they appeared, and each connection's rows in order of time.
+    `connection` counts a node's connections from 0. Each field of the kernel's struct tcp_info is a column, in the
+    kernel's units. A field is empty if the kernel did not have it. The suffix decides the format: .csv, .parquet or
+    .arrow. Raises InputError for a different suffix and if the trial has no samples, MachineError if pyarrow is missing
+    (not for CSV), TcpInfoError if the samples are damaged, and OSError if the write fails.
     """
     frame.check(path)
     if not _files(record):
@@ -53,7 +53,8 @@ def _reader(record: Record) -> Any:
     """Return a pyarrow.RecordBatchReader of the rows."""
     module = arrow.pyarrow()
     kinds = {name: f"uint{8 * np.dtype(kind).itemsize}" for name, (_, kind) in FIELDS.items()}
-    kinds = {"node": "string", "time_ns": "int64", "local_port": "uint16", "remote_port": "uint16", **kinds}
+    own = zip(_OF_CONNECTION, ("string", "uint32", "int64", "uint16", "uint16"), strict=True)
+    kinds = {**dict(own), **kinds}
     schema = module.schema([(name, getattr(module, kind)()) for name, kind in kinds.items()])
     batches = (
         module.record_batch(
@@ -73,9 +74,9 @@ def _reader(record: Record) -> Any:
 def _pieces(record: Record) -> Iterator[Mapping[str, Any]]:
     """Yield the columns of some rows, without fields that the kernel did not have."""
     for node, name in _files(record).items():
-        for samples in read(record.path(name)):
+        for number, samples in enumerate(read(record.path(name))):
             for start in range(0, len(samples), _PIECE):
-                yield _columns(node, samples, slice(start, start + _PIECE))
+                yield _columns(node, number, samples, slice(start, start + _PIECE))
 
 
 def _files(record: Record) -> Mapping[str, str]:
@@ -84,12 +85,12 @@ def _files(record: Record) -> Mapping[str, str]:
     return {node: name for node, name in files.items() if name in record.outputs}
 
 
-def _columns(node: str, samples: Samples, rows: slice) -> Mapping[str, Any]:
+def _columns(node: str, number: int, samples: Samples, rows: slice) -> Mapping[str, Any]:
     times = samples.time_ns[rows]
-    ends = {"local_port": samples.local_port, "remote_port": samples.remote_port}
+    ends = {"connection": number, "local_port": samples.local_port, "remote_port": samples.remote_port}
     return {
         "node": [node] * len(times),
         "time_ns": times,
-        **{name: np.full(len(times), port) for name, port in ends.items()},
+        **{name: np.full(len(times), each) for name, each in ends.items()},
         **{name: samples[name][rows] for name in FIELDS if name in samples},
     }
