@@ -41,7 +41,7 @@ _READ = {  # test: further parameters that have an effect; otherwise _CHOSEN
     **dict.fromkeys(("cubic_bbr", "cubic_dctcp", "cubic_reno"), ()),
     **dict.fromkeys(("tcp_2up_square", "tcp_2up_square_westwood", "tcp_4up_squarewave"), ()),
 }
-_NEEDED = {  # test: its congestion controls; netperf would use the default instead of one that the kernel lacks
+_NEEDED = {  # test: its congestion controls; netperf would use the default instead of one that the kernel does not have
     **{f"cubic_{name}": ("cubic", name) for name in ("bbr", "dctcp", "reno")},
     "cubic_westwood": ("westwood",),
     **dict.fromkeys(("tcp_2up_square", "tcp_2up_square_westwood"), ("cubic", "reno", "westwood")),
@@ -154,7 +154,7 @@ class Flent(Task, frozen=True):
     def run(self, testbed: Testbed) -> None:
         """Run the test.
 
-        Raises WorkloadError if the test fails or is late, or if the kernel lacks one of the test's congestion controls,
+        Raises WorkloadError if the test fails or is late, or if the kernel does not have one of its congestion controls,
         and MachineError if a tool is missing.
         """
         for control in self.controls():

@@ -60,7 +60,7 @@ def test_a_test_with_several_servers(perform: Perform) -> None:
         ({"test": "rtt_fair"}, "Flent.others: 'rtt_fair' needs 4 servers; name 3 more"),
         ({"test": "tcp_nup"}, "Flent.parameters: 'tcp_nup' needs 'upload_streams'; write {'upload_streams': '2'}"),
         ({"parameters": {"a": 1}}, r"Flent.parameters: \['a'\] should be a text, not 1"),
-        ({"test": "rrul_torrent"}, "'rrul_torrent' cannot run here: the kernel lacks its congestion control"),
+        ({"test": "rrul_torrent"}, "'rrul_torrent' cannot run here: the kernel does not have its congestion"),
         (
             {"test": "tcp_nup", "parameters": {"upload_streams": "2", "upload_stream": "3"}},
             "'upload_stream' has no effect in 'tcp_nup'; use cc_algos, markings, ping_hosts, ",
@@ -125,7 +125,7 @@ def made(test: str, **parameters: str) -> Flent:
 
 @pytest.mark.parametrize("test", sorted(module._TESTS))
 def test_the_lab_knows_the_congestion_controls_of_a_test(test: str) -> None:
-    """netperf uses the default, without a word, instead of one that the kernel lacks."""
+    """netperf uses the default, without a word, instead of one that the kernel does not have."""
     config = (Path(module.__file__).parents[2] / "machine/kernel/uml/config").read_text()
     wanted = {each["cong_control"] for each in definition(test).values() if each.get("cong_control")}
     assert set(made(test).controls()) == wanted
@@ -161,6 +161,6 @@ def test_each_parameter_that_is_taken_has_an_effect(test: str) -> None:
         ("tcp_1up", {"cc_algo": "nosuch"}),
     ],
 )
-def test_a_congestion_control_that_the_kernel_lacks_fails_the_trial(test: str, parameters: dict[str, str]) -> None:
+def test_without_its_congestion_control_a_trial_fails(test: str, parameters: dict[str, str]) -> None:
     with pytest.raises(WorkloadError, match="this kernel has no congestion control 'nosuch', but "):
         Flent(test=test, parameters=parameters).run(cast("Any", None))
