@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 
-from lab.spec.errors import Problem, SpecError, display, unreadable
+from lab.spec.errors import Problem, SpecError, display, file_bytes, unreadable
 
 Place = tuple[str | int, ...]  # the keys and indices that lead to a part of a document
 MERGE_KEY = "tag:yaml.org,2002:merge"
@@ -45,7 +45,7 @@ def read(path: Path) -> Document:
     Raises SpecError if the file is unreadable, is not a YAML mapping, or repeats a key.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = io.TextIOWrapper(io.BytesIO(file_bytes(path)), encoding="utf-8").read()
     except (OSError, UnicodeDecodeError) as error:
         reason = unreadable(path, error) if isinstance(error, OSError) else "cannot be read: it is not UTF-8 text"
         raise SpecError([Problem(display(path), 1, reason)]) from error

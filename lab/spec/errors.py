@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from lab.base import foreign
 from lab.errors import InputError
 
 _IS_FOLDER = "this is a folder; name a file"
+_MOST_BYTES = 64 << 20  # of a file; the topology of 10,000 hosts has some MiB
 _MOST_MEANT = 3  # names in a suggestion
 _ALIKE = 0.75  # of the names of files, which often have the same ending
 _ADVICE = re.compile(r": (?=(?:at most|call it|give|install|name|see|use|write)\b)")
@@ -81,6 +85,21 @@ def instead(word: str, known: Iterable[str]) -> str:
 def no_file(path: Path) -> str:
     """Return a message about a path that is not a file, with a similar name from its folder."""
     return f"{path}: {_IS_FOLDER if path.is_dir() else _absent(path)}"
+
+
+def file_bytes(path: Path) -> bytes:
+    """Return the contents of a user's file.
+
+    Raises OSError if the file cannot be read, is a pipe or a device, which may have no end, or has more than 64 MiB.
+    """
+    if path.is_dir():
+        raise IsADirectoryError
+    try:
+        return foreign.read(path.resolve(), _MOST_BYTES)
+    except foreign.Unfit as error:
+        raise OSError(errno.EINVAL, f"it {'has' if path.is_file() else 'is'} {error}") from error
+    except RuntimeError:  # from resolve(), until Python 3.13
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from None
 
 
 def unreadable(path: Path, error: OSError) -> str:

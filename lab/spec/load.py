@@ -11,7 +11,7 @@ from typing import Any
 from lab.base.meaning import meaning
 from lab.spec import article, python
 from lab.spec.arms import Trials
-from lab.spec.errors import Problem, SpecError, display, unreadable
+from lab.spec.errors import Problem, SpecError, display, file_bytes, unreadable
 from lab.spec.experiment import Experiment
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.study import Study
@@ -22,7 +22,7 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
     """Return the experiment in `path`. `topology` loads its topology. Raises SpecError for any mistake."""
     path = path.absolute()
     try:
-        source = path.read_bytes()
+        source = file_bytes(path)
     except OSError as error:
         raise SpecError([Problem(display(path), 1, unreadable(path, error))]) from error
     module = python.run(source, path)
@@ -61,7 +61,7 @@ def _digest(source: bytes, path: Path, experiment: Trials) -> str:
     fragments = (("fragment", name) for variant in variants for name in variant.config)
     for what, name in dict.fromkeys([*patches, *fragments]):
         try:
-            total.update((path.parent / name).read_bytes())
+            total.update(file_bytes(path.parent / name))
         except OSError as error:
             line = python.line_of(path, ("Variant",), "")
             raise SpecError(

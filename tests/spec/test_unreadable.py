@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from lab.base.moving import entries
-from lab.errors import MachineError
+from lab.errors import InputError, MachineError
 from lab.record.store import Store
 from lab.spec import find
 
@@ -58,3 +58,45 @@ def test_no_folder_has_nothing_in_it(tmp_path: Path) -> None:
     assert entries(tmp_path / "none") == []
     (tmp_path / "file").touch()
     assert entries(tmp_path / "file") == []
+
+
+WITH = """\
+\"\"\"A flow passes.\"\"\"
+
+from lab import Arm, Bulk, Study, Variant, metric
+
+EXPERIMENT = Study(
+    topology={topology!r},
+    workload=Bulk(),
+{kernel}    arms=(Arm("only"),),
+    metrics=metric.mean_rtt(),
+)
+"""
+
+
+def _huge(file: Path) -> None:
+    with file.open("wb") as stream:
+        stream.truncate(1 << 33)
+
+
+MADE: Mapping[str, tuple[Callable[[Path], None], str]] = {
+    "pipe": (os.mkfifo, "cannot be read: it is no file"),
+    "endless": (lambda file: file.symlink_to("/dev/zero"), "cannot be read: it is no file"),
+    "huge": (_huge, "cannot be read: it has more than 67108864 bytes"),
+    "round": (lambda file: file.symlink_to(file.name), "Too many levels of symbolic links"),
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+@pytest.mark.parametrize("what", ["one.py", "nodes.yaml", "topo.py", "a.patch"])
+def test_what_is_no_file_of_a_bounded_size_is_named(tmp_path: Path, made: str, what: str) -> None:
+    """`lab check` waited for a pipe, and a device filled the memory."""
+    make, message = MADE[made]
+    make(tmp_path / what)
+    if what != "one.py":
+        topology = {"nodes.yaml": what, "topo.py": what}.get(what, "two-hosts")
+        kernel = f"    kernel=Variant(patches=({what!r},)),\n" if what == "a.patch" else ""
+        (tmp_path / "one.py").write_text(WITH.format(topology=topology, kernel=kernel))
+    with pytest.raises(InputError) as refused:
+        find.find([str(tmp_path / "one.py")])
+    assert message in str(refused.value)

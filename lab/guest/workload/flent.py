@@ -154,8 +154,8 @@ class Flent(Task, frozen=True):
     def run(self, testbed: Testbed) -> None:
         """Run the test.
 
-        Raises WorkloadError if the test fails or is late, or if the kernel does not have one of its congestion controls,
-        and MachineError if a tool is missing.
+        Raises WorkloadError if the test fails or is late, or if the kernel does not have its congestion control, and
+        MachineError if a tool is missing.
         """
         for control in self.controls():
             with socket.socket() as unused:
