@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, cast
@@ -39,6 +41,22 @@ def test_rrul_loads_both_directions_and_measures_the_wait(perform: Perform) -> N
         metric.flent_goodput()(record)
     with pytest.raises(MetricError, match=r"no series 'Ping of death', but Ping \(ms\) ICMP, Ping \(ms\) UDP BE, "):
         metric.flent_rtt(of="Ping of death")(record)
+
+
+@pytest.mark.guest
+def test_flows_that_begin_at_different_times_have_no_sum(perform: Perform) -> None:
+    """One of them is alone for the delay. Each mean is over its own time."""
+    given = {"tcp_cong_control": "westwood"}
+    delayed = Flent(test="tcp_2up_delay", length=LENGTH, step=STEP, parameters=given)
+    record = perform("shared-bottleneck", delayed, links=BOTTLENECK)
+    with pytest.raises(MetricError, match=r"the flows .* start or end 1\.\d s apart, so their means have no sum"):
+        metric.flent_goodput(of="TCP")(record)
+    names = [name for name in definition("tcp_2up_delay") if name.startswith("TCP")]
+    first, second = (metric.flent_goodput(of=name)(record).number for name in names)
+    assert first > second > 0.2 * LINE
+    for name in names:
+        about = json.loads(gzip.decompress(metric.flent_file(record).read_bytes()))["metadata"]["SERIES_META"]
+        assert about[name]["CONG_CONTROL"] == "westwood"
 
 
 @pytest.mark.guest
