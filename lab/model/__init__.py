@@ -39,7 +39,7 @@ from lab.model.goodput import (
     lost_frames_of_window,
 )
 from lab.model.in_step import convergence_at_full_queue, share_at_full_queue, share_in_step, wait_at_full_queue
-from lab.model.line import ModelError, base_rtt, goodput_line_rate, header_share
+from lab.model.line import base_rtt, goodput_line_rate, header_share
 from lab.model.mss import (
     largest_payload,
     largest_payload_back,
@@ -59,7 +59,7 @@ from lab.model.rtt import (
     srtt_difference,
     third_of_tick,
 )
-from lab.model.scenario import FlowScenario, Host, KernelTraits, Scenario
+from lab.model.scenario import FlowScenario, Host, KernelTraits, ModelError, Scenario
 from lab.model.sharing import fair_share, fairness_index, total_goodput
 from lab.model.small_writes import (
     data_packets,

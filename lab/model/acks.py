@@ -10,10 +10,10 @@ from math import ceil
 
 from lab.model.delayed_ack import LVL_CLK_SHIFT, LVL_START, TCP_MAX_QUICKACKS
 from lab.model.goodput import goodput_window_over_rtt
-from lab.model.line import ModelError, base_rtt, frame
+from lab.model.line import base_rtt, frame
 from lab.model.mss import mss
 from lab.model.packet import SYN
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.window import gso_segments, initial_window, scaling_ratio
 from lab.spec.prediction import law, simulation
 from lab.units import Rate, Value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from lab.guest.network import Direction, Queue
 from lab.model import codel, pie
-from lab.model.line import ModelError, base_rtt, packet
+from lab.model.line import base_rtt, packet
 from lab.model.ranges import bulks, check_windows
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.window import smaller_window
 from lab.spec.prediction import Prediction, law, replay
 from lab.units import Duration, Size, Value

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import ceil
 
-from lab.model.line import ModelError, base_rtt, frame, packet
+from lab.model.line import base_rtt, frame, packet
 from lab.model.mss import mss
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.spec.prediction import replay
 from lab.units import Size, Value
 

@@ -8,9 +8,9 @@ from lab.guest.share import Percent
 from lab.model import codel, pie, red
 from lab.model.aqm import parameter_time, queued
 from lab.model.in_step import BETA, FRIENDLY, C, Rival, between, loss_for, rivals_of, segments_per_second, window_at
-from lab.model.line import ModelError, base_rtt, packet
+from lab.model.line import base_rtt, packet
 from lab.model.ranges import bulks, check_greedy_and_lossless, check_no_empty_queue, check_windows, left_by_a_cut
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.sharing import bottleneck, longest_wait
 from lab.spec.prediction import Prediction, law
 from lab.units import Size, Value
@@ -148,8 +148,8 @@ def red_wait(scenario: Scenario) -> Value:
 
     A drop hits a flow by chance, so that the mean window is 1.31 / √p. The fluid equations have √2, because they take
     the mean of a window's square for the square of its mean. The law is for Reno, and for an average queue between
-    RED's two thresholds that does not run empty after a cut. The
-    queue must be above the first threshold by an eighth of a window, because a cut moves it by half of a window.
+    RED's two thresholds that does not run empty after a cut. The queue must be above the first threshold by an eighth
+    of a window, because a cut moves it by half of a window.
     """
     hop = queued(scenario)
     queue = hop.queue

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from lab.guest.network import Shaper
-from lab.model.line import ModelError
 from lab.model.mss import narrows
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 
 
 def check(scenario: Scenario) -> None:

@@ -10,9 +10,9 @@ from __future__ import annotations
 from math import sqrt
 from typing import NamedTuple
 
-from lab.model.line import ModelError, base_rtt, frame, packet
+from lab.model.line import base_rtt, frame, packet
 from lab.model.mss import mss
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.spec.prediction import law
 from lab.units import Duration, Size, Value
 

@@ -6,9 +6,9 @@ from math import ceil, log2
 
 from lab.model.goodput import goodput_window_over_rtt, stays_busy, undropped
 from lab.model.handshake import handshake
-from lab.model.line import ModelError, base_rtt, frame
+from lab.model.line import base_rtt, frame
 from lab.model.mss import mss
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.transfer import REPLAYED, transfer
 from lab.spec.prediction import law, simulation
 from lab.units import Value

@@ -5,9 +5,9 @@ bottleneck.
 from __future__ import annotations
 
 from lab.guest.network import Direction
-from lab.model.line import ModelError, base_rtt, frame, goodput_line_rate
+from lab.model.line import base_rtt, frame, goodput_line_rate
 from lab.model.mss import mss
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.transfer import REPLAYED, Transfer, transfer
 from lab.model.window import smaller_window
 from lab.model.wire import overflowing

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from math import log, sqrt
 from typing import NamedTuple
 
-from lab.model.line import ModelError, base_rtt, frame
+from lab.model.line import base_rtt, frame
 from lab.model.ranges import bulks, check_greedy_and_lossless, check_windows
 from lab.model.response import window_cubic, window_reno
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.sharing import bottleneck, longest_wait
 from lab.spec.prediction import Prediction, law
 from lab.units import Value

@@ -7,8 +7,7 @@ from fractions import Fraction
 
 from lab.guest.network import Direction
 from lab.model.mss import header_bytes, mss
-from lab.model.scenario import ModelError as ModelError
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.spec.prediction import law
 from lab.units import Size, Value
 

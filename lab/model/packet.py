@@ -31,7 +31,7 @@ class Ack(NamedTuple):
 
 @dataclass(slots=True)
 class Burst:
-    """Describes segments of equal length that leave at the same time."""
+    """Describes segments of equal length that follow each other. Those of a later write may have left later."""
 
     arrivals: list[int]  # when each arrives
     seq: int  # where the first segment begins

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from lab.model.line import ModelError, frame
-from lab.model.scenario import Scenario
+from lab.model.line import frame
+from lab.model.scenario import ModelError, Scenario
 from lab.spec.prediction import Prediction, law
 from lab.units import Duration, Rate, Size, Value
 

@@ -6,8 +6,8 @@ Each check raises ModelError with the reason if the law does not cover the path.
 from __future__ import annotations
 
 from lab.guest.network import Direction
-from lab.model.line import ModelError, base_rtt, frame
-from lab.model.scenario import Scenario
+from lab.model.line import base_rtt, frame
+from lab.model.scenario import ModelError, Scenario
 
 _LEAST_WINDOW = 4  # segments: with fewer there are no three duplicate ACKs, and timeouts take over (RFC 5681, 3.2)
 _LEFT = {"reno": 0.5, "cubic": 0.7, "None": 0.7, "bbr": 1.0, "dctcp": 1.0}  # RFC 5681, 3.1; RFC 9438, 4.6

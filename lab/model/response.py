@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from math import sqrt
 
-from lab.model.line import ModelError, base_rtt, goodput_line_rate, packet
+from lab.model.line import base_rtt, goodput_line_rate, packet
 from lab.model.mss import mss
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.window import smaller_window
 from lab.spec.prediction import law
 from lab.units import Size, Value

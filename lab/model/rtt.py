@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from lab.model.line import ModelError, base_rtt, goodput_line_rate
+from lab.model.line import base_rtt, goodput_line_rate
 from lab.model.mss import ip_header, mss
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.window import gso_segments, rcv_window
 from lab.spec.prediction import definition, law
 from lab.units import Size, Value

@@ -9,8 +9,7 @@ from math import log
 from msgspec import structs
 
 from lab.guest.network import Direction
-from lab.model.line import ModelError
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.spec.prediction import Prediction
 from lab.units import Duration, Rate
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lab.guest.network import Direction
-from lab.model.line import ModelError, base_rtt, frame, goodput_line_rate
+from lab.model.line import base_rtt, frame, goodput_line_rate
 from lab.model.ranges import check_no_empty_queue, check_windows
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.spec.prediction import law
 from lab.units import Duration, Size, Value
 

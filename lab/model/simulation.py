@@ -12,10 +12,10 @@ from collections import deque
 from lab.model.ahead import Ahead
 from lab.model.delayed_ack import NEVER
 from lab.model.handshake import handshake
-from lab.model.line import ModelError, frame
+from lab.model.line import frame
 from lab.model.mss import mss
 from lab.model.packet import Ack, Burst, Segment
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.sender import Sender, Skb
 from lab.model.wire import Wire
 from lab.model.writer import Sleeps, writes

@@ -17,9 +17,9 @@ from lab.guest.task import Messages
 from lab.model.coverage import check
 from lab.model.delayed_ack import NEVER
 from lab.model.endpoint import Endpoint, Packet
-from lab.model.line import ModelError, base_rtt, frame
+from lab.model.line import base_rtt, frame
 from lab.model.mss import mss
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.wire import Wire, overflowing
 from lab.spec.prediction import law, simulation
 from lab.units import Value

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from lab.model.goodput import goodput_window_over_rtt, undropped
-from lab.model.line import ModelError, base_rtt, goodput_line_rate, packet
+from lab.model.line import base_rtt, goodput_line_rate, packet
 from lab.model.mss import mss
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.transfer import REPLAYED
 from lab.model.window import window_plateau
 from lab.spec.prediction import law, simulation

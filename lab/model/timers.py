@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator
 from itertools import count, pairwise, takewhile
 from math import ceil
 
-from lab.model.line import ModelError, base_rtt, packet
+from lab.model.line import base_rtt, packet
 from lab.model.packet import SYN
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.spec.prediction import replay
 from lab.units import Value
 

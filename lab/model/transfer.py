@@ -18,8 +18,8 @@ from functools import lru_cache
 from msgspec import structs
 
 from lab.model.coverage import check
-from lab.model.line import ModelError, base_rtt
-from lab.model.scenario import Scenario
+from lab.model.line import base_rtt
+from lab.model.scenario import ModelError, Scenario
 from lab.model.simulation import Simulation
 
 REPLAYED = "tcp_sendmsg(), tcp_write_xmit(), tcp_rcv_established() and CUBIC, Linux 7.2"

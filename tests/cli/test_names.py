@@ -88,6 +88,7 @@ WRONG = {
     "jobs": "-1",
     "kernel": "9.9",
     "kernels": "sender=9.9",
+    "keep": "0",
     "keyring": "nosuch.gpg",
     "link": "nope",
     "modules": "nosuch",

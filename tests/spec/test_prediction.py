@@ -66,7 +66,8 @@ def test_all_that_the_models_predict_says_its_kind() -> None:
         "window_cubic",
         "window_reno",
     }
-    makes = {"convergence_at_full_queue", "mean_wait", "timed"}  # a prediction, or its figure, of what they are given
+    # a prediction, or its figure, of what they are given
+    makes = {"convergence_at_full_queue", "mean_wait", "share_of_fair_queue", "timed"}
     assert set(rest) == made_of | makes
     assert {each.kind for each in PREDICTIONS} == {"law", "replay", "simulation", "definition"}
 

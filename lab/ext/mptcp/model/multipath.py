@@ -12,9 +12,9 @@ from msgspec import structs
 
 from lab.ext.mptcp.model.paths import Both
 from lab.ext.mptcp.model.subflow import DSS
-from lab.model.line import ETHERNET, ModelError, base_rtt, one_way
+from lab.model.line import ETHERNET, base_rtt, one_way
 from lab.model.packet import SYN
-from lab.model.scenario import PathEnd, Scenario
+from lab.model.scenario import ModelError, PathEnd, Scenario
 from lab.model.simulation import TIMER_SLACK_NS
 from lab.spec.prediction import Prediction, law, simulation
 from lab.units import Duration, Rate, Size, Value

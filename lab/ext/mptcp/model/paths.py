@@ -11,9 +11,9 @@ from lab.ext.mptcp.model.connection import Connection
 from lab.ext.mptcp.model.subflow import DSS, DSS_ACK, SACK_BLOCK, Packet, Subflow
 from lab.guest.network import Direction
 from lab.model.delayed_ack import NEVER
-from lab.model.line import ModelError, frame
+from lab.model.line import frame
 from lab.model.mss import mss
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.wire import Wire
 
 

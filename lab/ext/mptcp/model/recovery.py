@@ -12,8 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from lab.model.delayed_ack import NEVER, Timers
-from lab.model.line import ModelError
-from lab.model.scenario import Scenario
+from lab.model.scenario import ModelError, Scenario
 from lab.model.sender import NSEC_PER_USEC, Sender, Skb
 
 TCP_REORDERING = 3  # segments that SACKs must report before a loss is certain: tcp_reordering
