@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import re
+import tempfile
 from collections.abc import Iterator, Mapping
 from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
+from lab.base.writing import whole
+from lab.errors import MachineError
 from lab.report.arrange import arranged
 
 SOURCE = "The notebook that makes this page"  # in the footer of each page of a report, which identifies such pages
@@ -61,6 +65,31 @@ def document(title: str, ways: str, body: str, sheet: str, script: str = "") -> 
             f"</main>{end}</body></html>",
         ]
     )
+
+
+def write(text: str, file: Path) -> None:
+    """Write a page to a file, completely or not at all. Raises MachineError if the file cannot be written."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with whole(file) as fresh:
+            fresh.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise MachineError(f"cannot write {file}: {error.strerror or error}") from None
+
+
+def require_place(file: Path) -> None:
+    """Create the folder of a page, before the work that the page shows. Raises MachineError if the page has no place.
+
+    An existing file stays.
+    """
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if file.is_dir():
+            raise IsADirectoryError(errno.EISDIR, "this is a folder; name a file")
+        if file.is_file() or not file.exists():
+            tempfile.TemporaryFile(dir=file.resolve().parent).close()
+    except OSError as error:
+        raise MachineError(f"cannot write {file}: {error.strerror or error}") from None
 
 
 def style() -> str:

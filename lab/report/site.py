@@ -105,11 +105,7 @@ def build_comparison(results: Path, compared: Compared, out: Path, say: Callable
     source = notebooks.kernels()
     say(f"rendering {source.name}")
     (executed,) = notebooks.execute([source], results, say, compared)
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        out.write_text(page.render(executed, notebooks.KERNELS), encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"the page cannot be written to {out}: {error.strerror or error}") from error
+    page.write(page.render(executed, notebooks.KERNELS), out)
 
 
 def _check_own(file: Path) -> None:

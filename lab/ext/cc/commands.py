@@ -52,12 +52,13 @@ def cc(
     not run again.
     """
     from lab.ext.cc import api, display
+    from lab.ext.cc import page as pages
+    from lab.report.page import require_place
 
-    found = api.cc(control, tree=tree, quick=quick, case=case, against=against, trust=trust, **options.given())
     if page is not None:
-        from lab.ext.cc import page as pages
-
-        pages.write(found, page)
+        require_place(page)
+    found = api.cc(control, tree=tree, quick=quick, case=case, against=against, trust=trust, **options.given())
     output.answer(found.plain(), lambda: display.shown(found), as_json)
     if page is not None:
+        pages.write(found, page)
         output.say(f"page: {page}")

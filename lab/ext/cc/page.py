@@ -9,7 +9,6 @@ from itertools import groupby
 from pathlib import Path
 
 from lab.base.foreign import printable
-from lab.errors import MachineError
 from lab.ext.cc import behind, display
 from lab.ext.cc.card import Card, CaseScore
 from lab.ext.cc.scale import MOST
@@ -38,11 +37,7 @@ _STYLE = """
 
 def write(card: Card, file: Path) -> None:
     """Write the page. Raises MachineError if the file cannot be written."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(render(card), encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"the page cannot be written to {file}: {error.strerror}") from None
+    page.write(render(card), file)
 
 
 def render(card: Card) -> str:

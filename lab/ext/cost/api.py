@@ -32,8 +32,8 @@ def cost(
     repeats of a trial should be equal to the last instruction. Trials run without the claim's probes. The first kernel
     (None: the newest) is the base of the comparison; a figure that changes by at most `interest` counts as the same.
     The figure is the kernel's instructions per message, segment or system call; with `function`, it is that function's
-    own instructions per call. A counted trial in the store does not run again. Raises InputError, SpecError,
-    MachineError (no QEMU, no kernel), and Interrupted.
+    own instructions per call. A counted trial in the store does not run again. Raises InputError (before the trials if
+    a kernel does not have the `function`), SpecError, MachineError (no QEMU, no kernel), and Interrupted.
     """
     from lab.app.seeding import parse
     from lab.base.building import shown
@@ -52,6 +52,9 @@ def cost(
     plugin.check()
     with shown() as progress:
         counted = [CountedKernel(_name(each, found), each, symbols.table(each, progress)) for each in found]
+    for each in counted:
+        if function is not None:
+            symbols.require(function, each.symbols, each.name)
     cases = measuring.measure(experiments, counted, numbers, repeat, options)
     answer = costs.KernelCost(
         {each.name: each.describe() for each in counted}, costs.figures(cases), function, interest

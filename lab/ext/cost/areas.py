@@ -9,34 +9,35 @@ from lab.ext.cost.counts import USER
 __all__ = ["area"]
 
 _OTHER = "other"
-_AREAS = {
-    "programs": rf"{USER}",
-    "TCP": r"_*(tcp|inet_csk|inet_ehash|inet6?_lookup|bictcp|cubictcp|bbr|reno)",
-    "IP": r"_*(ip|ip4|ip6|ipv4|ipv6|inet|inet6|fib|rt|dst|icmp|neigh|arp|raw|udp)_",
-    "devices and queues": r"_*(dev|netif|netdev|napi|net_rx|net_tx|gro|qdisc|sch|netem|tbf|fq|pfifo|veth|loopback|eth|"
-    r"bridge|br|ifb|skb_gro|process_backlog|enqueue_to_backlog|validate_xmit|sch_\w+:|tcf|mirred|generic_xdp)",
-    "sockets": r"_*(sock|sk|skb|sys_send|sys_recv|lock_sock|release_sock|security_socket|kfree_skb|consume_skb|"
-    r"napi_build_skb|import_iovec|move_addr|copy_msghdr)",
-    "security": r"_*(security_(?!socket)|apparmor|aa_|tomoyo|hook_|selinux|cap_)",
-    "filters": r"_*(nf|nft|xt|ipt|conntrack|nf_\w+:|bpf)",
-    "memory": r"_*(kmem|kmalloc|kfree|slab|page|alloc|free|get_page|put_page|folio|memcg|mod_memcg|obj_cgroup|mm|vm|"
-    r"handle_mm|do_anonymous|clear_page|pte|rmqueue|memset|refill_obj|try_charge|vma|mas|mt_)",
-    "copies": r"_*(copy|memcpy|memmove|rep_movs|iov_iter|csum|virt_addr_valid|check_object_size|"
-    r"check_heap_object|check_stack)",
-    "scheduler": r"_*(schedule|pick|enqueue|dequeue|update_(load|curr|rq|cfs|se|min)|set_next|put_prev|try_to_wake|"
-    r"ttwu|wake|switch|finish_task|prepare_task|psi|select_task|check_preempt|wakeup|autoremove|wait_woken|resched|place_|"
-    r"reweight|sched|default_wake|add_wait|remove_wait|prepare_to|finish_wait|vruntime|avg_vruntime|dl_|rt_|sugov|"
-    r"raw_spin_rq|requeue_delayed|entity_lag|cpuacct)",
-    "timers": r"_*(hrtimer|timer|mod_timer|del_timer|ktime|tick|clock|read_tsc|timekeeping|enqueue_timer|calc_wheel|"
-    r"rb_|timerqueue|get_nohz|lapic|run_timer|call_timer|posix_)",
-    "system calls": r"_*(do_syscall|entry_|syscall|x64_sys|x64_|sys_|se_sys|do_sys|ret_from|exit_to|asm_|error_|"
-    r"common_interrupt|sysvec|irq|handle_softirqs|do_softirq|softirq|raise_softirq|idtentry|fpregs|native_|sync_regs)",
-    "files": r"_*(vfs|ksys|fd|fget|fput|file|new_sync|do_(iter|readv|writev|sendfile|splice|poll|epoll)|ep_|epoll|poll|"
-    r"select|eventfd|pipe|d_|dput|path|link|lookup|rw_verify|fsnotify|seq|proc|shmem|generic_file|splice)",
-    "random numbers": r"_*(chacha|prandom|get_random|crng|blake2s|siphash|hsiphash)",
-    "locks": r"_*(raw_spin|raw_read|raw_write|mutex|down|up_|rwsem|rcu|local_bh|futex|queued_spin|lockref|srcu|percpu)",
+_AREAS = {  # the beginnings of names, as regular expressions; the first area that fits counts
+    "programs": rf"{USER}$",
+    "scheduler": r"sched pick_(?!file|link) enqueue_(?!to_backlog|timer) dequeue_ update_(load|curr|rq|cfs|se_|min) "
+    r"set_next put_prev try_to_wake ttwu wake switch_ finish_task psi_ select_task check_preempt autoremove wait_woken "
+    r"resched place_entity reweight default_wake add_wait remove_wait prepare_to_ finish_wait vruntime avg_vruntime "
+    r"dl_ sugov raw_spin_rq requeue_delayed entity_lag cpuacct",
+    "locks": r"raw_spin raw_read raw_write rt_mutex mutex down up_ rwsem rcu local_bh futex lockref srcu "
+    r"percpu_(up|down)",
+    "TCP": r"tcp inet_csk inet_ehash inet6?_lookup cubictcp",
+    "IP": r"ip_ ip4_ ip6_ ipv4_ ipv6_ inet_ inet6_ fib_ rt_ dst_ icmp_ neigh_ arp_ raw_ udp_",
+    "devices and queues": r"dev_ devlink netif netdev napi_(?!build_skb) net_rx net_tx gro_ qdisc sch_ fq_ pfifo veth "
+    r"loopback eth_ bridge: br_ ifb: skb_gro process_backlog enqueue_to_backlog validate_xmit tcf generic_xdp",
+    "sockets": r"sock sk skb sys_send sys_recv lock_sock release_sock security_socket kfree_skb consume_skb "
+    r"napi_build_skb import_iovec move_addr copy_msghdr",
+    "security": r"security_(?!socket) apparmor aa_ tomoyo hook_ selinux cap_",
+    "filters": r"nf nft xt ipt bpf",
+    "memory": r"kmem kmalloc kfree slab page alloc free get_page put_page folio memcg mod_memcg obj_cgroup mm vm "
+    r"handle_mm do_anonymous clear_page pte rmqueue memset refill_obj try_charge vma mas mt_ brk",
+    "copies": r"copy memcpy memmove rep_movs iov_iter csum virt_addr_valid check_object_size check_heap_object "
+    r"check_stack",
+    "timers": r"hrtimer timer mod_timer ktime tick clock read_tsc timekeeping enqueue_timer calc_wheel rb_ timerqueue "
+    r"get_nohz lapic run_timer call_timer posix_",
+    "system calls": r"do_syscall entry_ syscall x64_ sys_ do_sys ret_from exit_to asm_ error_ common_interrupt sysvec "
+    r"irq handle_softirqs do_softirq softirq raise_softirq fpregs native_ sync_regs",
+    "files": r"vfs ksys fd fget fput file do_(iter|readv|writev|sendfile|splice|poll|epoll) ep_ epoll poll select "
+    r"eventfd pipe d_ dput path link pick_file pick_link lookup rw_verify fsnotify seq proc shmem generic_file splice",
+    "random numbers": r"chacha prandom get_random crng blake2s siphash hsiphash",
 }
-_PATTERNS = {name: re.compile(pattern) for name, pattern in _AREAS.items()}
+_PATTERNS = {name: re.compile(rf"_*({'|'.join(starts.split())})") for name, starts in _AREAS.items()}
 
 
 def area(function: str) -> str:

@@ -11,6 +11,7 @@ from lab.app.options import SuiteOptions
 from lab.cli import completion, output
 from lab.cli.options import with_options
 from lab.cli.output import Json
+from lab.ext.cost.api import INTEREST
 
 app = typer.Typer()
 
@@ -46,7 +47,7 @@ def cost(
     ] = None,
     interest: Annotated[
         float, typer.Option(help="The smallest relative change that matters, in percent.", metavar="PERCENT", min=0)
-    ] = 0.5,
+    ] = 100 * INTEREST,
     page: Annotated[
         Path | None, typer.Option("-o", "--output", help="Also write a page to this file.", metavar="FILE.html")
     ] = None,
@@ -56,18 +57,20 @@ def cost(
     """Count the instructions that kernels need for claims, by function.
 
     Trials run under QEMU, which counts each instruction, so a figure does not depend on the machine. With several
-    kernels, the exit code is 1 if the cost on one of them differs from the cost on the first.
+    kernels, the exit code is 1 if the cost on one of them differs from the cost on the first with each seed, and 2 if
+    a kernel has no cost.
     """
     from lab.ext.cost import api, display
+    from lab.ext.cost import page as pages
+    from lab.report.page import require_place
 
+    if page is not None:
+        require_place(page)
     given = options.given(without=["kernel"])
     names = [None] if kernels is None else [name.strip() for name in kernels.split(",")]
     found = api.cost(names, *claims, seeds=seeds, repeat=repeat, function=function, interest=interest / 100, **given)
-    if page is not None:
-        from lab.ext.cost import page as pages
-
-        pages.write(found, page)
     output.answer(found.plain(), lambda: display.shown(found), as_json)
     if page is not None:
+        pages.write(found, page)
         output.say(f"page: {page}")
     raise typer.Exit(found.exit_code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import Any
+from typing import Any, Literal
 
 from lab.errors import InputError
 from lab.ext.cost.counts import USER, TrialCounts, Unit
@@ -14,17 +14,32 @@ from lab.spec.errors import instead
 
 __all__ = ["CaseFigures", "CostFigure", "FunctionChange", "KernelCost"]
 
+CostOutcome = Literal["same", "changed", "open"]
+
 _UNITS: tuple[Unit, ...] = ("message", "segment", "connection", "system call")
 _LEADING: tuple[Unit, ...] = ("message", "segment", "system call")  # the first of these that a workload has is its unit
 
 
 @dataclass(frozen=True)
 class CostFigure:
-    """Holds a number of instructions: its mean, and its range over the seeds."""
+    """Holds a number of instructions for each seed, and computes its mean and range."""
 
-    mean: float
-    low: float
-    high: float
+    by_seed: Mapping[int, float]  # at least one
+
+    @property
+    def mean(self) -> float:
+        """The mean over the seeds."""
+        return fmean(self.by_seed.values())
+
+    @property
+    def low(self) -> float:
+        """The smallest number."""
+        return min(self.by_seed.values())
+
+    @property
+    def high(self) -> float:
+        """The largest number."""
+        return max(self.by_seed.values())
 
     @property
     def scatter(self) -> float:
@@ -72,11 +87,11 @@ class CaseFigures:
         return tuple(each for each in self.case.counts.get(kernel, ()) if not each.repeat)
 
     def total(self, kernel: str) -> CostFigure | None:
-        """Return all instructions of a trial, or None without counts."""
+        """Return all instructions of a trial's workload, or None without counts."""
         return self._figure(kernel, lambda each: each.kernel + each.user)
 
     def of_kernel(self, kernel: str) -> CostFigure | None:
-        """Return the kernel's instructions in a trial, or None without counts."""
+        """Return the kernel's instructions in a trial's workload, or None without counts."""
         return self._figure(kernel, lambda each: each.kernel)
 
     def per(self, kernel: str, unit: Unit) -> CostFigure | None:
@@ -151,8 +166,8 @@ class CaseFigures:
         }
 
     def _figure(self, kernel: str, of: Callable[[TrialCounts], float | None]) -> CostFigure | None:
-        known = [found for each in self.seeds(kernel) if (found := of(each)) is not None]
-        return CostFigure(fmean(known), min(known), max(known)) if known else None
+        known = {each.seed: found for each in self.seeds(kernel) if (found := of(each)) is not None}
+        return CostFigure(known) if known else None
 
 
 @dataclass(frozen=True)
@@ -168,10 +183,41 @@ class KernelCost:
         """Return the figure that decides the comparison."""
         return case.per_call(kernel, self.function) if self.function else case.per(kernel, case.unit)
 
+    @property
+    def base(self) -> str:
+        """The name of the first kernel."""
+        return next(iter(self.kernels))
+
     def change(self, case: CaseFigures, kernel: str) -> float | None:
         """Return the relative change of the deciding figure from the first kernel to this one, or None."""
-        base, new = self.figure(case, next(iter(self.kernels))), self.figure(case, kernel)
+        base, new = self.figure(case, self.base), self.figure(case, kernel)
         return new.mean / base.mean - 1 if base and new and base.mean else None
+
+    def changes(self, case: CaseFigures, kernel: str) -> dict[int, float]:
+        """Return the relative change of the deciding figure with each seed that both kernels have."""
+        base, new = self.figure(case, self.base), self.figure(case, kernel)
+        before, after = base.by_seed if base else {}, new.by_seed if new else {}
+        return {seed: after[seed] / number - 1 for seed, number in before.items() if number and seed in after}
+
+    def has_changed(self, case: CaseFigures, kernel: str) -> bool:
+        """Return whether the figure changed by more than the interest with each seed, always in the same direction.
+
+        A seed gives the same addresses, ports and moments on both kernels, so the kernels are compared seed by seed.
+        """
+        changes = self.changes(case, kernel).values()
+        return bool(changes) and (min(changes) > self.interest or max(changes) < -self.interest)
+
+    def without(self, case: CaseFigures) -> dict[str, str]:
+        """Return the kernels that have no deciding figure, and why, by name.
+
+        A function that no kernel called in this case is no figure to compare, so that nothing is missing.
+        """
+        found = dict(case.case.missing)
+        lacking = [name for name in self.kernels if name not in found and not self.figure(case, name)]
+        if not self.function or any(self.figure(case, name) for name in self.kernels):
+            reason = f"{self.function} was not called" if self.function else f"there was no {case.unit}"
+            found |= dict.fromkeys(lacking, reason)
+        return found
 
     @property
     def unequal(self) -> list[str]:
@@ -179,11 +225,21 @@ class KernelCost:
         return [said for case in self.cases for kernel in self.kernels for said in case.unequal(kernel)]
 
     @property
+    def outcome(self) -> CostOutcome:
+        """What the comparison found. Repeats that differ, and a kernel without a figure, leave it open.
+
+        A change counts even if another case has no figure.
+        """
+        if self.unequal:
+            return "open"
+        if any(self.has_changed(case, kernel) for case in self.cases for kernel in self.kernels):
+            return "changed"
+        return "open" if any(map(self.without, self.cases)) else "same"
+
+    @property
     def exit_code(self) -> int:
-        """Return 1 if a figure changed by more than the interest, if repeats differ, or if no case has counts."""
-        moved = [change for case in self.cases for kernel in self.kernels if (change := self.change(case, kernel))]
-        counted = any(counts for case in self.cases for counts in case.case.counts.values())
-        return int(any(abs(each) > self.interest for each in moved) or bool(self.unequal) or not counted)
+        """Return 0 if no figure changed, 1 if one changed, and 2 if there is no answer."""
+        return {"same": 0, "changed": 1, "open": 2}[self.outcome]
 
     def require_function(self) -> None:
         """Raise InputError if no kernel called the function to compare."""
@@ -203,6 +259,7 @@ class KernelCost:
             "kernels": dict(self.kernels),
             "cases": [{**case.plain(), **self._comparison(case)} for case in self.cases],
             "unequal": self.unequal,
+            "outcome": self.outcome,
         }
 
     def _comparison(self, case: CaseFigures) -> dict[str, Any]:
@@ -213,6 +270,9 @@ class KernelCost:
         return {
             "compared": {"function": self.function, "figures": figures},
             "change": {name: self.change(case, name) for name in others},
+            "changes": {name: {str(seed): by for seed, by in self.changes(case, name).items()} for name in others},
+            "changed": {name: self.has_changed(case, name) for name in others},
+            "without": self.without(case),
         }
 
 

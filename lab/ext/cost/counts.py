@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from lab.ext.cost.plugin import OUTPUT
 from lab.record.record import Record, RecordError
 
-__all__ = ["USER", "FunctionCount", "TrialCounts", "Unit", "parse", "read"]
+__all__ = ["USER", "FunctionCount", "TrialCounts", "Unit", "bare", "parse", "read"]
 
 USER = "user"  # all code outside the kernel, as count.c names it
 _SYSTEM_CALL = "__x64_sys_"  # begins the name of each system call's function
@@ -71,6 +71,11 @@ def read(record: Record) -> TrialCounts:
     return TrialCounts(record.trial.seed, 0, record.address, user, functions)
 
 
+def bare(name: str) -> str:
+    """Return the name of a function without what a compiler adds when it splits or copies the function."""
+    return _SUFFIX.sub("", name)
+
+
 def parse(text: str, where: str) -> tuple[int, dict[str, FunctionCount]]:
     """Return the programs' instructions, and the count of each function, from the text that the plugin wrote.
 
@@ -90,7 +95,7 @@ def parse(text: str, where: str) -> tuple[int, dict[str, FunctionCount]]:
         if name == USER:
             user += instructions
             continue
-        of = found[_SUFFIX.sub("", name)]
+        of = found[bare(name)]
         of[0] += instructions
         of[1] += 0 if _PART.search(name) else calls
     if marks != 1:

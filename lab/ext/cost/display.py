@@ -27,7 +27,7 @@ def shown(cost: KernelCost) -> RenderableType:
     for claim, cases in groupby(cost.cases, key=lambda each: each.case.claim):
         of_claim = list(cases)
         parts += [Text(claim, style="bold"), _table(cost, of_claim)]
-        parts += [Text(f"  {line}", style="yellow") for line in _missing(of_claim)]
+        parts += [Text(f"  {line}", style="yellow") for line in _missing(cost, of_claim)]
         for case in of_claim:
             if any(case.case.counts.values()):
                 parts += [Text(""), _functions(cost, case)]
@@ -75,7 +75,7 @@ def _table(cost: KernelCost, cases: list[CaseFigures]) -> Table:
             if cost.function:
                 row.append(_mean(figure))
             if len(cost.kernels) > 1:
-                row.append(changed(cost.change(case, name)) if name != next(iter(cost.kernels)) else "")
+                row.append(changed(cost.change(case, name)) if name != cost.base else "")
             table.add_row(*row)
     return table
 
@@ -88,9 +88,9 @@ def _mean(figure: CostFigure | None) -> str:
     return number(figure.mean if figure else None)
 
 
-def _missing(cases: list[CaseFigures]) -> Iterator[str]:
+def _missing(cost: KernelCost, cases: list[CaseFigures]) -> Iterator[str]:
     for case in cases:
-        yield from (f"{case.name}, kernel {name}: {reason}" for name, reason in case.case.missing.items())
+        yield from (f"{case.name}, kernel {name}: {reason}" for name, reason in cost.without(case).items())
 
 
 def _functions(cost: KernelCost, case: CaseFigures) -> Table:
@@ -115,10 +115,19 @@ def _functions(cost: KernelCost, case: CaseFigures) -> Table:
 
 def _ending(cost: KernelCost) -> str:
     if cost.unequal:
-        return "repeats differ, so the counts do not depend on the trial alone"
+        return "no answer: repeats differ, so the counts do not depend on the trial alone"
+    if cost.outcome == "open":
+        lacking = dict.fromkeys(name for case in cost.cases for name in cost.without(case))
+        return f"no answer for {', '.join(lacking)}"
     repeated = any(each.repeat for case in cost.cases for of in case.case.counts.values() for each in of)
     ending = "all repeats are equal, to the last instruction" if repeated else ""
     if len(cost.kernels) > 1:
-        moved = "a cost changed" if cost.exit_code else f"no cost changed by more than {100 * cost.interest:g} %"
-        return f"{moved}; {ending}" if ending else moved
+        return f"{_comparison(cost)}; {ending}" if ending else _comparison(cost)
     return ending or "the figures count the kernel's instructions; all: kernel and programs"
+
+
+def _comparison(cost: KernelCost) -> str:
+    if cost.outcome == "changed":
+        return "a cost changed"
+    several = any(len(cost.changes(case, name)) > 1 for case in cost.cases for name in cost.kernels)
+    return f"no cost changed by more than {100 * cost.interest:g} %{' with each seed' if several else ''}"

@@ -8,7 +8,6 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
-from lab.errors import MachineError
 from lab.ext.cost import display
 from lab.ext.cost.areas import area
 from lab.ext.cost.costs import CaseFigures, CostFigure, FunctionChange, KernelCost
@@ -40,11 +39,7 @@ td.number, .cards td { font-variant-numeric: tabular-nums; }
 
 def write(cost: KernelCost, file: Path) -> None:
     """Write the page. Raises MachineError if the file cannot be written."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(render(cost), encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"the page cannot be written to {file}: {error.strerror}") from None
+    page.write(render(cost), file)
 
 
 def render(cost: KernelCost) -> str:
@@ -69,7 +64,7 @@ def _body(cost: KernelCost) -> Iterator[str]:
         yield html.heading(f"claim-{number}", escape(claim))
         yield _table(cost, of_claim)
         for case in of_claim:
-            for name, reason in case.case.missing.items():
+            for name, reason in cost.without(case).items():
                 yield f'<p class="missing">{escape(case.name)}, kernel {escape(name)}: {html.prose(reason)}</p>'
             yield from _case(cost, case)
 
@@ -89,7 +84,7 @@ def _table(cost: KernelCost, cases: Sequence[CaseFigures]) -> str:
             if cost.function:
                 row.append(_number(figure))
             if len(cost.kernels) > 1:
-                row.append(display.changed(cost.change(case, name)) if name != next(iter(cost.kernels)) else DASH)
+                row.append(display.changed(cost.change(case, name)) if name != cost.base else DASH)
             rows.append(row)
     head = ["Arm", "Kernel", "All", *(f"Per {unit}" for unit in units), "Seeds"]
     head += [f"{cost.function} per call"] if cost.function else []

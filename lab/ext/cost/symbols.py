@@ -15,12 +15,14 @@ from pathlib import Path
 from lab.base import foreign
 from lab.base.building import UNFINISHED, Progress, alone
 from lab.base.moving import move
-from lab.errors import MachineError
+from lab.errors import InputError, MachineError
+from lab.ext.cost.counts import bare
 from lab.machine.kernel import Guest, GuestError, scratch_guest_folder
 from lab.machine.kernel.vm.stock import StockKernel
 from lab.runner.memory import MEMORY
+from lab.spec.errors import suggestion
 
-__all__ = ["functions", "read", "table"]
+__all__ = ["functions", "read", "require", "table"]
 
 _FILE = "functions.txt"  # in the kernel's folder
 _LONGEST = 256 << 20  # bytes of /proc/kallsyms
@@ -70,6 +72,16 @@ def read(kernel: StockKernel) -> str:
             return foreign.read(folder / "kallsyms", _LONGEST).decode(errors="replace")
         except (OSError, foreign.Unfit):
             return ""
+
+
+def require(function: str, table: Path, kernel: str) -> None:
+    """Raise InputError if the `table` of this kernel does not have the function."""
+    known = {bare(line.rpartition(" ")[2]) for line in table.read_text(encoding="utf-8").splitlines()}
+    if function not in known:
+        raise InputError(
+            f"--function {function}: kernel {kernel} has no such function{suggestion(function, sorted(known))}; the "
+            "compiler may have merged it into its caller"
+        )
 
 
 def functions(kallsyms: str) -> Iterator[tuple[int, str]]:

@@ -8,7 +8,6 @@ from html import escape
 from pathlib import Path
 
 from lab.base.foreign import printable
-from lab.errors import MachineError
 from lab.ext.explain import display, gains
 from lab.ext.explain.explaining import Explained, Explanation
 from lab.ext.explain.gains import Gains
@@ -40,11 +39,7 @@ _COLOURS = {  # for light and dark pages: related limits have related hues
 
 def write(found: Explained, file: Path, worth: Gains | None = None) -> None:
     """Write the page. `worth` adds what undoing each limit is worth. Raises MachineError if it cannot be written."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(render(found, worth), encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"the page cannot be written to {file}: {error.strerror}") from None
+    page.write(render(found, worth), file)
 
 
 def render(found: Explained, worth: Gains | None = None) -> str:

@@ -66,8 +66,8 @@ def export_tcp_info(
     other arguments and errors are those of `export_qlog`. Also raises InputError for a different suffix, and
     MachineError if pyarrow is missing.
     """
+    from lab.base.writing import whole
     from lab.ext.export import chosen, tcp_info
-    from lab.ext.export.files import whole
 
     record = chosen.trial(trial, arm, point, seed, results)
     target = Path(out or f"{chosen.name_of(record)}.tcp_info.csv")
@@ -92,7 +92,7 @@ def export_table(*claims: str | Path, out: Path | str, kernel: str | None = None
     MachineError if the file cannot be written or pyarrow is missing, and the errors of `load`.
     """
     from lab.app.stored import load
-    from lab.ext.export.files import whole
+    from lab.base.writing import whole
     from lab.report import frame
 
     target = Path(out)
@@ -114,8 +114,8 @@ def export_kcidb(
     import msgspec
 
     from lab.app.stored import load
+    from lab.base.writing import whole
     from lab.ext.export import chosen, kcidb
-    from lab.ext.export.files import whole
 
     names = [kernel] if kernel else chosen.kernels(results)
     found = [claim for name in names for claim in load(*claims, kernel=name, results=results)]
@@ -135,8 +135,8 @@ def _trial(
     suffix: str,
     write: Callable[[Record, BinaryIO], int],
 ) -> tuple[Path, int]:
+    from lab.base.writing import whole
     from lab.ext.export import chosen
-    from lab.ext.export.files import whole
 
     record = chosen.trial(trial, arm, point, seed, results)
     target = Path(out or f"{chosen.name_of(record)}{suffix}")

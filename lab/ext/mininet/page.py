@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 
 from lab.base.foreign import printable
-from lab.errors import LabError, MachineError
+from lab.errors import LabError
 from lab.ext.mininet.drawing import drawn
 from lab.ext.mininet.flows import MeasuredFlow, figure, flows
 from lab.ext.mininet.networks import LOG, BuiltInterface, BuiltNetwork, direction, networks
@@ -34,12 +34,7 @@ VERIFY = "<code>lab verify</code> runs the record again, and compares every byte
 
 def write(record: Record, file: Path) -> None:
     """Write the page. Raises MachineError if it cannot be written, and RecordError for a damaged record."""
-    text = render(record)
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"the page cannot be written to {file}: {error.strerror}") from None
+    page.write(render(record), file)
 
 
 def render(record: Record, ways: str = "") -> str:

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
+from lab.cli import main
 from lab.errors import InputError, MachineError
-from lab.ext.cost import display, page
+from lab.ext.cost import api, areas, display, page
 from lab.ext.cost.areas import area
 from lab.ext.cost.costs import FunctionChange, KernelCost
 from lab.ext.pagecheck import inspection
@@ -76,16 +80,61 @@ def test_repeats_that_differ_are_named() -> None:
     assert (same.unequal, same.exit_code) == ([], 0)
     assert "all repeats are equal, to the last instruction" in text(same)
     other = cost({"7.2": (counts(1), counts(1, repeat=1, more=1))})
-    assert other.exit_code == 1
+    assert other.exit_code == 2, "a difference of repeats is no change of cost"
+    assert "no answer: repeats differ" in text(other)
     assert "repeat 1 took 500,051 instructions, and repeat 0 took 500,050" in other.unequal[0]
 
 
 def test_a_kernel_without_counts_has_its_reason() -> None:
     found = cost({}, {"7.2": "the trial is invalid: a wire was wrong"})
     assert "nodelay, kernel 7.2: the trial is invalid" in text(found)
-    assert found.exit_code == 1
+    assert found.exit_code == 2
+    assert "no answer for 7.2" in text(found)
     assert found.plain()["cases"][0]["kernels"]["7.2"] == {"missing": "the trial is invalid: a wire was wrong"}
     assert "a wire was wrong" in page.render(found)
+
+
+def test_a_kernel_that_did_not_boot_is_no_answer() -> None:
+    found = cost(PLAIN, {"7.3": "the guest did not boot"})
+    assert (found.outcome, found.exit_code) == ("open", 2)
+    assert "no answer for 7.3" in text(found)
+    assert "no cost changed" not in text(found)
+
+
+def test_a_function_that_one_kernel_did_not_call_is_no_answer() -> None:
+    renamed = tuple(
+        replace(each, functions={name: of for name, of in each.functions.items() if name != "tcp_ack"})
+        for each in PLAIN["7.2"]
+    )
+    for of in ({"7.2": PLAIN["7.2"], "7.3": renamed}, {"7.3": renamed, "7.2": PLAIN["7.2"]}):
+        found = cost(of, function="tcp_ack")
+        assert found.exit_code == 2
+        assert "nodelay, kernel 7.3: tcp_ack was not called" in text(found)
+        assert "no answer for 7.3" in text(found)
+        assert "tcp_ack was not called" in page.render(found)
+        assert found.plain()["cases"][0]["without"] == {"7.3": "tcp_ack was not called"}
+    both = cost({"7.2": PLAIN["7.2"], "7.3": PLAIN["7.2"]}, function="tcp_ack")
+    uncalled = replace(both, cases=(*both.cases, *cost({"7.2": renamed, "7.3": renamed}, arm="cork").cases))
+    assert uncalled.exit_code == 0, "no kernel calls it in the second case"
+
+
+def test_a_change_counts_beside_a_case_without_a_figure() -> None:
+    found = cost(PLANTED)
+    more = replace(found, cases=(*found.cases, *cost(PLAIN, {"7.3": "the guest did not boot"}, arm="cork").cases))
+    assert more.exit_code == 1
+
+
+def test_only_a_change_with_every_seed_counts() -> None:
+    base = (counts(1, tcp_ack=60_000), counts(2, tcp_ack=90_000))
+    scattered = cost({"7.2": base, "7.3": (counts(1, tcp_ack=80_000), counts(2, tcp_ack=85_000))})
+    change = scattered.change(scattered.cases[0], "7.3")
+    assert change is not None
+    assert change > 0.03
+    assert scattered.exit_code == 0, "the second seed costs less"
+    assert "no cost changed by more than 0.5 % with each seed" in text(scattered)
+    slight = cost({"7.2": base, "7.3": (counts(1, tcp_ack=62_000), counts(2, tcp_ack=92_000))})
+    assert slight.exit_code == 1, "every seed costs 1 % more, and the seeds differ by 15 %"
+    assert slight.plain()["cases"][0]["changes"]["7.3"] == pytest.approx({"1": 2000 / 200_050, "2": 2000 / 230_100})
 
 
 def test_plain_data_is_json_and_names_what_changed() -> None:
@@ -104,11 +153,21 @@ def test_text_fits_a_terminal(found: KernelCost) -> None:
     assert "tcp_ack" in text(found)
 
 
+AREAS = [line.split(": ") for line in Path(__file__).with_name("functions.txt").read_text().splitlines()]
+
+
 def test_functions_have_areas() -> None:
-    expected = {"tcp_ack": "TCP", "veth:veth_xmit": "devices and queues", "kmem_cache_alloc_noprof": "memory"}
-    assert {name: area(name) for name in expected} == expected
-    assert area("user") == "programs"
+    """The names are those of functions of Debian's kernels."""
+    assert [[area(name), name] for _, name in AREAS] == AREAS
     assert area("no_such_function") == "other"
+
+
+@pytest.mark.parametrize(
+    ("of", "start"), [(of, start) for of, starts in areas._AREAS.items() for start in starts.split()]
+)
+def test_each_beginning_of_a_name_decides_the_area_of_a_function(of: str, start: str) -> None:
+    named = [name for declared, name in AREAS if declared == of]
+    assert any(re.match(rf"_*({start})", name) for name in named), "an earlier area has all functions with this name"
 
 
 def test_the_page_colours_what_changed_and_escapes_names(tmp_path: Path) -> None:
@@ -137,5 +196,35 @@ def test_the_page_fits_phones_and_desktops(tmp_path: Path) -> None:
 
 def test_a_page_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(MachineError, match="the page cannot be written"):
+    with pytest.raises(MachineError, match=r"cannot write .*cost\.html"):
         page.write(cost(PLAIN), tmp_path / "file" / "cost.html")
+
+
+def typed(words: list[str], monkeypatch: pytest.MonkeyPatch, found: Callable[..., KernelCost]) -> int:
+    monkeypatch.setattr(api, "cost", found)
+    monkeypatch.setattr(sys, "argv", ["lab", "cost", "tcp-nodelay/cork", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_a_page_without_a_place_is_told_before_the_trials(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    for place in (tmp_path / "file" / "cost.html", tmp_path):
+        assert typed(["-o", str(place)], monkeypatch, lambda *_, **__: pytest.fail("a trial ran")) == 3
+        assert f"lab: cannot write {place}" in capsys.readouterr().err
+
+
+def test_the_figures_are_told_even_if_the_page_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def found(*_: object, **__: object) -> KernelCost:
+        (tmp_path / "out" / "cost.html").mkdir()
+        return cost(PLANTED)
+
+    assert typed(["-o", str(tmp_path / "out" / "cost.html")], monkeypatch, found) == 3
+    said = capsys.readouterr()
+    assert "a cost changed" in said.out
+    assert "cannot write" in said.err

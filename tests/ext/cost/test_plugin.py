@@ -95,6 +95,19 @@ def test_a_kernel_named_twice_is_refused(counted: CountedKernel, monkeypatch: py
         api.cost(["7.2"], "tcp-nodelay/cork", repeat=0)
 
 
+def test_a_function_that_a_kernel_does_not_have_is_refused_before_the_trials(
+    counted: CountedKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counted.symbols.write_text("ffffffff81000000 tcp_ack.isra.0\nffffffff82000000 veth:veth_xmit\n")
+    monkeypatch.setattr(stock, "find", lambda _: counted.stock)
+    monkeypatch.setattr(plugin, "check", lambda: None)
+    monkeypatch.setattr(symbols, "table", lambda *_: counted.symbols)
+    monkeypatch.setattr(measuring, "measure", lambda *_: pytest.fail("a trial ran"))
+    with pytest.raises(InputError, match=r"--function tcp_akc: kernel 7\.2 has no such.*did you mean 'tcp_ack'"):
+        api.cost(["7.2"], "tcp-nodelay/cork", function="tcp_akc")
+    symbols.require("tcp_ack", counted.symbols, "7.2")
+
+
 def test_a_folder_that_cannot_be_written_is_one_message(
     counted: CountedKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

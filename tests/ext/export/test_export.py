@@ -19,10 +19,10 @@ from hypothesis import strategies as st
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
 from typer.testing import CliRunner
 
+from lab.base.writing import whole
 from lab.cli.app import app
 from lab.errors import InputError, LabError, MachineError
 from lab.ext.export import api, perfetto, qlog
-from lab.ext.export.files import whole
 from lab.record.record import Record
 from tests.ext.export.conftest import LOSSY, Make
 from tests.ext.export.test_qlog import SCHEMA

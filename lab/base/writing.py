@@ -23,7 +23,7 @@ def whole(target: Path) -> Iterator[Path]:
         return
     place = target.resolve()
     try:
-        with TemporaryDirectory(dir=place.parent, prefix=".lab-export-") as folder:
+        with TemporaryDirectory(dir=place.parent, prefix=".lab-writing-") as folder:
             fresh = Path(folder) / f"fresh{target.suffix}"
             yield fresh
             move(fresh, place)
