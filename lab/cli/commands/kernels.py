@@ -160,8 +160,8 @@ def prune_kernels(
 ) -> None:
     """Remove old kernels of changed C files.
 
-    The command never removes a kernel that a run uses. The patches stay in the cache. So if a record names a removed
-    kernel, you can build it again in seconds.
+    The command never removes a kernel that a run uses, or that this version of the lab cannot build again. The patches
+    stay in the cache. So if a record names a removed kernel, you can build it again in seconds.
     """
     from lab.base.building import shown
     from lab.machine.kernel.uml import pruning

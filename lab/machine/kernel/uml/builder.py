@@ -219,9 +219,10 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
             with log.open("wb") as output:
                 if not _relinked(home, place, found, wanted, output, compiler, progress):
                     _compiled(home, place, found, wanted, output, compiler, progress)
+            if wanted.changes:
+                with contextlib.suppress(OSError):  # such as a full disk: this kernel is then never pruned
+                    cache.keep_changes(home, made.id, name, wanted.extra)
             _store(place, home / made.id)
-            if wanted.changes and _is_repeatable(home, found, wanted):
-                cache.keep_changes(home, made.id, name, wanted.extra)
         except BuildFailed as error:
             kept = home / f"failed-{made.id}.log"
             log.replace(kept)
@@ -235,12 +236,6 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
     if ready is None:
         raise MachineError(f"{home / made.id} vanished while it was built")
     return ready
-
-
-def _is_repeatable(home: Path, found: Source, wanted: _Wanted) -> bool:
-    """Return whether the name and the patches are enough to build the kernel again."""
-    known = source.remembered(home, found.series)
-    return known is not None and known.sha256 == found.sha256 and not wanted.fragments and wanted.hz == recipe.HZ
 
 
 def _store(place: Path, kept: Path) -> None:

@@ -133,8 +133,10 @@ def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) ->
     """
     known = installed() if kernels is None else kernels
     matching = [kernel for kernel in known if kernel.answers_to(name)]
-    if not matching and name and kernels is None and (again := _again(name)):
-        raise KernelMissing(f"kernel '{name}' was removed; run `{again}`")
+    if not matching and name and kernels is None and (removed := _removed(name)):
+        again = rebuilding(folder(), removed)
+        fix = f"run `{again}`" if again else "this lab cannot build it again, because its source or the lab has changed"
+        raise KernelMissing(f"kernel '{name}' was removed; {fix}")
     if not matching:
         names = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in known))})" if known else ""
         what = f"kernel '{name}' is not built here" if name else "no kernel is built here"
@@ -154,24 +156,41 @@ def keep_changes(home: Path, id: str, name: str, patches: Iterable[Patch]) -> No
         file = place / str(number) / f"{patch.name}.patch"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(patch.text)
-    (place / "name").write_text(f"{name}\n", encoding="utf-8")
+    (place / "name").write_text(f"{name}\n", encoding="utf-8")  # last: the patches are complete
 
 
 def changes_of(home: Path, id: str) -> list[Path]:
     """Return the patches of the kernel with this id, in order, or [] if it is not a kernel of changed C files."""
     place = home / CHANGES / id
-    found = sorted(place.glob("*/*.patch"), key=lambda each: int(each.parent.name))
-    return found if (place / "name").is_file() else []
+    found = [each for each in place.glob("*/*.patch") if each.parent.name.isdecimal()]
+    return sorted(found, key=lambda each: int(each.parent.name)) if (place / "name").is_file() else []
 
 
-def _again(id: str) -> str:
-    """Return the command that builds a removed kernel of changed C files again, or "" if there is none."""
+def rebuilding(home: Path, id: str) -> str:
+    """Return the command that builds a kernel of changed C files again.
+
+    Return "" if the kernel is no such kernel, or if the command would build a different one: the lab's patches, its
+    configuration, its compiler or the newest source have changed since.
+    """
+    from lab.machine.kernel.uml import source  # it imports libraries that the start of a kernel does not need
+
+    patches = changes_of(home, id)
+    if not patches:
+        return ""
+    try:
+        name = (home / CHANGES / id / "name").read_text(encoding="utf-8").strip()
+        if source.id_with(home, series(name), patches) != id:
+            return ""
+    except (OSError, ValueError, InputError):  # the cache is damaged
+        return ""
+    return f"lab kernel build {shlex.quote(name)} {' '.join(f'--patch {shlex.quote(str(each))}' for each in patches)}"
+
+
+def _removed(id: str) -> str:
+    """Return the whole id of a removed kernel of changed C files, or "" if the id is not that of one."""
     home = folder()
-    for place in home.glob(f"{CHANGES}/{id}*") if len(id) >= 8 and id.isalnum() else ():
-        if patches := changes_of(home, place.name):
-            name = (place / "name").read_text(encoding="utf-8").strip()
-            return f"lab kernel build {name} {' '.join(f'--patch {shlex.quote(str(each))}' for each in patches)}"
-    return ""
+    places = home.glob(f"{CHANGES}/{id}*") if len(id) >= 8 and id.isalnum() else ()
+    return next((place.name for place in places if changes_of(home, place.name)), "")
 
 
 def digests(patches: Iterable[bytes], fragments: Iterable[bytes]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 from lab.base.building import Progress, alone, unheld
 from lab.errors import InputError
 from lab.machine.kernel.base import folder
-from lab.machine.kernel.uml.cache import RECORD, UmlKernel, changes_of, installed
+from lab.machine.kernel.uml.cache import RECORD, UmlKernel, installed, rebuilding
 
 KEEP = 3  # kernels of one name
 
@@ -35,8 +35,8 @@ class Pruning:
 def prune(progress: Progress, keep: int = KEEP, remove: bool = False) -> Pruning:
     """Return the kernels of changed C files, except for the newest `keep` of each name. With `remove`, remove them.
 
-    A kernel stays if a run uses it, or if the cache does not have its patches. Raises InputError if `keep` is less than
-    one.
+    A kernel stays if a run uses it, or if the lab cannot build it again from the patches in the cache. Raises
+    InputError if `keep` is less than one.
     """
     if keep < 1:
         raise InputError(f"--keep {keep} is too small; use 1 or more")
@@ -50,7 +50,7 @@ def _old(kernels: Sequence[UmlKernel], keep: int) -> list[UmlKernel]:
     """Return all but the first `keep` kernels of each name that can be built again."""
     named: dict[str, list[UmlKernel]] = defaultdict(list)
     for kernel in kernels:
-        if changes_of(kernel.path.parents[1], kernel.id):
+        if rebuilding(kernel.path.parents[1], kernel.id):
             named[kernel.name].append(kernel)
     return [kernel for group in named.values() for kernel in group[keep:]]
 

@@ -13,8 +13,8 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import IO, Protocol
@@ -116,6 +116,18 @@ def own_ids(cache: Path) -> frozenset[str]:
     """Return the ids of the plain kernels that this code builds from the sources that `resolve` found."""
     found = map(_recalled, (cache / "sources").glob("*.json"))
     return frozenset(plain_recipe(each).id for each in found if each is not None)
+
+
+def id_with(cache: Path, series: str, patches: Iterable[Path]) -> str:
+    """Return the id of the kernel that a build of this series with these patches would give, or "" without a source.
+
+    Raises InputError if a file is no patch.
+    """
+    found = remembered(cache, series)
+    if found is None:
+        return ""
+    plain = plain_recipe(found)
+    return replace(plain, patches=plain.patches + recipe.read_patches(patches)).id
 
 
 def fetch(cache: Path, source: Source, progress: Progress) -> Path:
