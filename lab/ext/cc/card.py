@@ -126,6 +126,7 @@ class Card:
     cases: tuple[CaseScore, ...]
     mixtures: tuple[Mixture, ...]
     measured_on: str  # the kernel of the reference figures
+    scales: str  # a hash of the pack's cases and scales; scores of cards with other hashes are not comparable
 
     @property
     def scored(self) -> Sequence[CaseScore]:
@@ -169,6 +170,7 @@ class Card:
             "control": self.control,
             "kernel": dict(self.kernel),
             "quick": self.is_quick,
+            "scales": self.scales,
             "seed": self.seed,
             "most": MOST,
             "score": {name: each.plain() for name, each in self.scores.items()},

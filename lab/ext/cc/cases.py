@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +54,7 @@ class JudgePack:
     cases: tuple[JudgeCase, ...]
     mixture: LoadedExperiment
     measured_on: str  # the kernel of the reference figures; "" without any
+    scales: str  # a hash of the cases and their scales, which tells the scores of two versions of the pack apart
 
 
 def load() -> JudgePack:
@@ -68,13 +71,15 @@ def load() -> JudgePack:
     if problems := [*_mistakes(scores, studies), *_mistakes_in_references(references)]:
         raise SpecError(problems)
     units = {name: Value.of(keys["all"]).unit for name, keys in scores.data.items()}
-    if problems := list(laws.mistakes(explained, units)):
+    controls = {control for name, given in references.data.items() if name != "kernel" for control in given}
+    if problems := list(laws.mistakes(explained, units, sorted(controls))):
         raise SpecError(problems)
     cases = tuple(
         _case(scores, name, studies[name], references.data.get(name, {}), explained.data.get(name, {}))
         for name in scores.data
     )
-    return JudgePack(cases, studies[MIXTURE], str(references.data.get("kernel", "")))
+    scales = hashlib.sha256(json.dumps(scores.data, sort_keys=True, default=str).encode()).hexdigest()
+    return JudgePack(cases, studies[MIXTURE], str(references.data.get("kernel", "")), scales[:16])
 
 
 def _optional(file: Path) -> Document:

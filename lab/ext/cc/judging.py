@@ -52,6 +52,7 @@ def judged(
         cases=tuple(_scored(each, control, found[each.name], settings.seed, seeds) for each in cases),
         mixtures=tuple(_mixture(control, rival, found[pack.mixture.id]) for rival in rivals),
         measured_on=pack.measured_on,
+        scales=pack.scales,
     )
 
 

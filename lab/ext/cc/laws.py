@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from sys import float_info
 from typing import Any
 
 from lab.spec.document import Document
@@ -53,17 +54,34 @@ def read(given: Mapping[str, Any]) -> dict[str, ReferenceLaw]:
     return found
 
 
-def mistakes(laws: Document, units: Mapping[str, str]) -> Iterator[Problem]:
-    """Yield the mistakes in the file with the laws. `units` has the unit of each case's figure."""
+def mistakes(laws: Document, units: Mapping[str, str], references: Collection[str]) -> Iterator[Problem]:
+    """Yield the mistakes in the file with the laws.
+
+    `units` has the unit of each case's figure, and `references` the congestion controls with figures. Without any, each
+    name is accepted.
+    """
     for name, given in laws.data.items():
         if name not in units:
             yield laws.problem((name,), f"{name}: unknown case{suggestion(name, units)}")
         elif not isinstance(given, dict):
             yield laws.problem((name,), f"{name}: should be a mapping of congestion controls to laws")
         else:
+            seen: set[str] = set()
             for names, keys in given.items():
-                if wrong := _mistake(keys, units[name]):
+                wrong = _mistake_in_names(names, references, seen) or _mistake(keys, units[name])
+                if wrong:
                     yield laws.problem((name, names), f"{name}: {names}: {wrong}")
+                seen.update(_names(names))
+
+
+def _mistake_in_names(names: object, known: Collection[str], seen: Collection[str]) -> str:
+    """Return what is wrong with the congestion controls of a law, or ""."""
+    for each in (found := _names(names)):
+        if not each or (known and each not in known):
+            return f"unknown congestion control '{each}'{suggestion(each, known)}"
+        if each in seen or found.count(each) > 1:
+            return f"{each} is named twice"
+    return ""
 
 
 def _mistake(keys: object, unit: str) -> str:
@@ -73,6 +91,8 @@ def _mistake(keys: object, unit: str) -> str:
     known = ("figure", *_TEXTS)
     if unknown := next((key for key in keys if key not in known), None):
         return f"{unknown}: unknown key{suggestion(str(unknown), known)}"
+    if wrong := next((key for key in _TEXTS if not isinstance(keys.get(key, ""), str)), None):
+        return f"{wrong}: should be a text"
     if missing := next((key for key in _TEXTS[:2] if "figure" in keys and not keys.get(key)), None):
         return f"missing: {missing}"
     if "figure" not in keys:
@@ -87,15 +107,24 @@ def _mistake(keys: object, unit: str) -> str:
 def _figure(given: object) -> Value:
     """Return a figure, or an interval with its middle. Raises UnitError if it is neither."""
     if not isinstance(given, list):
-        return Value.of(given)  # type: ignore[arg-type]  # Value.of() refuses what is not a figure
+        return _finite(given)
     if len(given) != 2:
         raise UnitError("should be one figure, or a list of the lowest and the highest")
-    low, high = (Value.of(each) for each in given)
+    low, high = map(_finite, given)
     if low.unit != high.unit or low.number > high.number:
         raise UnitError("should be a list of the lowest and the highest figure, in one unit")
     return Value((low.number + high.number) / 2, low.unit, low=low.number, high=high.number)
 
 
-def _names(names: str) -> list[str]:
+def _finite(given: object) -> Value:
+    if isinstance(given, bool):
+        raise UnitError("should be a figure")
+    found = Value.of(given)  # type: ignore[arg-type]  # Value.of() refuses what is not a figure
+    if not abs(found.number) <= float_info.max:
+        raise UnitError("should be a finite figure")
+    return found
+
+
+def _names(names: object) -> list[str]:
     """Return the congestion controls in a key, such as "reno, cubic"."""
     return [each.strip() for each in str(names).split(",")]

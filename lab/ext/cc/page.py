@@ -52,7 +52,8 @@ def render(card: Card) -> str:
 
 def _body(card: Card) -> Iterator[str]:
     kernel = card.kernel
-    yield f'<p class="source">Linux {escape(kernel["version"])} ({escape(kernel["name"])}), {display.seeds(card)}</p>'
+    version, scales = f"Linux {kernel['version']} ({kernel['name']})", f"version {card.scales} of the scales"
+    yield f'<p class="source">{escape(f"{version}, {display.seeds(card)}, {scales}")}</p>'
     for name, score in card.scores.items():
         said = f"<strong>{display.scored(score)}</strong> of {MOST:.0f} points: {display.WEIGHTS[name]}."
         yield f'<p class="answer">{said}</p>'

@@ -22,8 +22,8 @@ def card(
 
     References have 40, 50 and 60 points, and each of their seeds is up to `scatter` higher or lower.
     """
-    found = []
-    for declared in cases.load().cases:
+    found, pack = [], cases.load()
+    for declared in pack.cases:
         seeds = tuple(points.get(declared.name, usual))
         figure = declared.scale.all
         references = {"reno": 40.0, "cubic": 50.0, "bbr": 60.0}
@@ -31,4 +31,4 @@ def card(
         paths = {"half the rate": 45.0} if case.varies and seeds else {}
         known = {name: (mean - scatter, mean + scatter) for name, mean in references.items()}
         found.append(CaseScore(case, figure, seeds, "" if seeds else why, references, known, paths=paths))
-    return Card("mine", KERNEL, False, 1, tuple(found), tuple(mixtures), "7.2.13-1")
+    return Card("mine", KERNEL, False, 1, tuple(found), tuple(mixtures), "7.2.13-1", pack.scales)

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from lab.errors import MachineError
-from lab.ext.cc import display, page
+from lab.ext.cc import cases, display, page
 from lab.ext.cc.card import Card, Mixture
 from lab.ext.pagecheck import inspection
 from lab.ext.pagecheck.browser import _PROGRAMS
@@ -91,6 +91,12 @@ def test_plain_data_names_every_case_and_is_the_same_twice() -> None:
     assert plain["score"]["case"]["points"] == pytest.approx(55)
     assert plain["mixtures"][0]["figures"]["share of the rival"]["value"] == 0.25
     assert {each["case"] for each in plain["cases"]} == {each.case.name for each in found.cases}
+
+
+def test_a_card_names_its_scales() -> None:
+    found = card()
+    assert found.plain()["scales"] == found.scales == cases.load().scales
+    assert f"version {found.scales} of the scales" in page.render(found)
 
 
 def test_the_legend_comes_before_the_first_row() -> None:

@@ -28,6 +28,15 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def test_another_scale_gives_the_scales_another_version(copy: Path) -> None:
+    before = cases.load().scales
+    file = copy / cases.SCORES
+    file.write_text(f"# a remark\n{file.read_text()}")
+    assert cases.load().scales == before, "a remark changes no score"
+    file.write_text(file.read_text().replace("none: 0.5\n", "none: 0.4\n", 1))
+    assert cases.load().scales != before
+
+
 def test_twenty_cases_are_quick() -> None:
     assert len([case for case in CASES if case.is_quick]) == 20
     assert {case.criterion for case in CASES if case.is_quick} == {case.criterion for case in CASES}

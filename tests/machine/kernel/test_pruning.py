@@ -14,9 +14,10 @@ import pytest
 from lab.base.building import Silent, holding
 from lab.errors import InputError
 from lab.machine.kernel import KernelMissing, UmlKernel, find, folder, installed
-from lab.machine.kernel.uml import builder, cache, pruning, source
+from lab.machine.kernel.uml import builder, cache, pruning, recipe, source
 from lab.machine.kernel.uml.recipe import Patch
 from lab.machine.kernel.uml.relinking import Change
+from lab.machine.userland import builder as userland
 
 CUBIC = "7.2-tcp_cubic"
 HOLDER = """
@@ -114,7 +115,7 @@ def test_a_kernel_of_an_earlier_source_stays(home: Path) -> None:
 def test_a_kernel_with_other_patches_of_the_lab_stays(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(home, "1", when=1)
     put(home, "2", when=2)
-    monkeypatch.setattr(source.recipe, "own_patches", lambda _: (Patch("0019-more", b"+++ b/a"),))
+    monkeypatch.setattr(recipe, "own_patches", lambda _: (Patch("0019-more", b"+++ b/a"),))
     assert not pruning.prune(Silent(), keep=1, remove=True).kernels
 
 
@@ -169,7 +170,7 @@ def test_patches_are_kept_before_the_kernel_and_are_not_needed_for_it(
     change = Change(Patch("tcp_cubic", b"+++ b/1"), "net/ipv4/tcp_cubic.c", Path("tcp_cubic.c"))
     made = replace(source.plain_recipe(found), compiler="other")
     wanted = builder._Wanted(CUBIC, made, kernel.base, (change.patch,), (), 1000, True, (change,))
-    monkeypatch.setattr(builder.userland, "build", lambda *_: None)
+    monkeypatch.setattr(userland, "build", lambda *_: None)
     monkeypatch.setattr(builder, "_relinked", lambda *_: True)
     monkeypatch.setattr(cache, "keep_changes", keep)
     monkeypatch.setattr(builder, "_store", lambda *_: done.append("kernel"))
