@@ -6,6 +6,7 @@ The description is frozen and plain, so that a trial can carry it into its guest
 
 from __future__ import annotations
 
+import ipaddress
 from enum import Enum
 from typing import Annotated, Literal
 
@@ -17,7 +18,9 @@ from lab.units import Duration, Rate, Size
 WAYS: tuple[Literal["forward"], Literal["back"]] = ("forward", "back")  # a link's directions, in this order everywhere
 
 DISTRIBUTIONS = ("normal", "pareto", "paretonormal")
+LAST = 4278198272  # the metric of a VRF's last route, of Linux's Documentation/networking/vrf.rst
 MOST_DELAYS = 16  # of one direction, by destination: TCQ_PRIO_BANDS
+MOST_MULTICAST = 32  # interfaces at which a router forwards multicast packets of one IP version: MAXVIFS and MAXMIFS
 
 # These patterns also hold for a network that is read from a file: no name leads out of a folder, or looks like an
 # option.
@@ -141,7 +144,7 @@ class DelayTo(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Distribution(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """Describes how a jitter is distributed: a name in DISTRIBUTIONS, or a file's name with its table."""
 
-    name: str
+    name: Name
     table: str = ""  # of a file: whole numbers, 8192 for one jitter, with spaces between
 
 
@@ -172,6 +175,12 @@ class Direction(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_de
     distribution: Distribution | None = None  # None: the jitter is uniform; otherwise, it is the standard deviation
     in_order: bool = False  # whether frames stay in order although the wire has no rate
     delays: tuple[DelayTo, ...] = ()  # the longest prefix first; frames to other destinations take `delay`
+
+    @property
+    def least_rate(self) -> Rate | None:
+        """Return the smaller of the link's rate and its token bucket's, or None if neither has a rate."""
+        rates = (self.rate, self.queue.own_rate if self.queue else None)
+        return min((rate for rate in rates if rate is not None), default=None)
 
     @property
     def is_left_to_chance(self) -> bool:
@@ -269,6 +278,11 @@ class Route(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     table: Count = 0  # of a VRF; 0: the main table
     declared: bool = False  # whether the topology declares it
 
+    @property
+    def is_multicast(self) -> bool:
+        """Return whether the route leads to a multicast group."""
+        return self.to != "default" and ipaddress.ip_network(self.to).is_multicast
+
 
 class Vrf(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Describes a part of a node with its own routing table."""
@@ -322,9 +336,9 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
 
     def node(self, name: str) -> Node:
         """Return the node called `name`, or the node of the end NODE.LINK. Raises KeyError if there is none."""
-        found = self.end(name)
+        wanted = self.node_of(name)
         for node in self.nodes:
-            if node.name == (found.node if found else name):
+            if node.name == wanted:
                 return node
         raise KeyError(name)
 
@@ -336,6 +350,11 @@ class Network(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defa
     def end(self, name: str) -> Interface | None:
         """Return the interface of NODE.LINK, or None if there is no such end."""
         return next((end for known, end in self.ends() if known == name), None) if "." in name else None
+
+    def node_of(self, name: str) -> str:
+        """Return the name of the node of the end NODE.LINK, or `name` itself if there is no such end."""
+        found = self.end(name)
+        return found.node if found else name
 
     def interfaces(self, node: str) -> tuple[Interface, ...]:
         """Return the interfaces of `node`, in the order of links, then overlays."""

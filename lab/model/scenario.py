@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 from lab.base import version
 from lab.errors import InputError, LabError
-from lab.guest.network import Direction, Interface, Network, Node, Offloads
+from lab.guest.network import Direction, Interface, Kind, Network, Node, Offloads
 from lab.guest.task import Interference, Reader, Traffic, Writer
 from lab.spec.prediction import Prediction
 from lab.units import Duration, Rate, Size
@@ -103,6 +103,8 @@ class Scenario:
         if reason := _beyond(network):
             raise InputError(f"no prediction covers the network '{network.name}': {reason}")
         hops = _hops(network, sender.name, receiver.name)
+        if name := next(_elsewhere(network, path, workload, hops), None):
+            raise InputError(f"no prediction covers the way to '{name}': its address is not on the shortest path")
         return cls(
             tuple(hop.ahead for hop in hops),
             tuple(hop.behind for hop in reversed(hops)),
@@ -111,7 +113,7 @@ class Scenario:
             kernel,
             workload.writer(),
             workload.reader(),
-            "receiver" if workload.client == path[1] != path[0] else "sender",
+            "receiver" if network.node_of(workload.client) == receiver.name != sender.name else "sender",
             workload.ip,
             middleboxes,
             tuple(
@@ -225,7 +227,7 @@ def _beyond(network: Network) -> str | None:
     for node in network.nodes:
         if node.vrfs:
             return f"'{node.name}' has VRFs"
-        if any(route.declared for route in node.routes):
+        if any(route.declared and not route.is_multicast for route in node.routes):
             return f"the topology declares routes of '{node.name}'"
     return None
 
@@ -250,6 +252,24 @@ def _hops(network: Network, start: str, goal: str) -> tuple[_Hop, ...]:
     if goal not in ways:
         raise InputError(f"the network '{network.name}' has no path from {start} to {goal}")
     return ways[goal]
+
+
+def _elsewhere(network: Network, path: tuple[str, str], workload: Traffic, hops: tuple[_Hop, ...]) -> Iterator[str]:
+    """Yield the names whose address is at another end than those of the shortest path.
+
+    The path to a router's other address may still be the shortest one to the router, so only NODE.LINK names it.
+    """
+    ends = (hops[0].near, hops[-1].far) if hops else ()
+    nodes = {end.node: end for end in ends}
+    for name in dict.fromkeys((*path, workload.client, workload.server)):
+        if ends and (end := network.end(name)) is not None and end not in ends:
+            yield name
+    for node in network.nodes:
+        if node.name == workload.server and node.name in nodes and node.kind is Kind.HOST:
+            own = network.interfaces(node.name)
+            first = (end for end in own if any((":" in text) == (workload.ip == 6) for text in end.addresses))
+            if next(first, None) not in (None, nodes[node.name]):
+                yield node.name
 
 
 def _loopback(node: Node) -> Interface:

@@ -107,7 +107,7 @@ def _size(workload: Traffic, rate: float) -> float:
 def _bytes_a_second(network: Network) -> float:
     """Return the lower of two rates, in bytes per second: the slowest link, or one window per round-trip time."""
     directions = [direction for link in network.links for _, direction, _ in link.directions()]
-    rate = min((direction.rate.bps / 8 for direction in directions if direction.rate), default=125e6)
+    rate = min((least.bps / 8 for each in directions if (least := each.least_rate)), default=125e6)
     rtt = sum(direction.delay.seconds for direction in directions)
     return min(rate, _window(network) / rtt) if rtt else rate
 

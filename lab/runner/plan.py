@@ -205,4 +205,6 @@ def _samples(case: Case, clock: Clock, settings: Settings) -> tuple[tuple[int, i
 
 
 def _limited(network: Network) -> bool:
-    return any(direction.rate or direction.trace for link in network.links for _, direction, _ in link.directions())
+    return any(
+        direction.least_rate or direction.trace for link in network.links for _, direction, _ in link.directions()
+    )

@@ -35,7 +35,9 @@ def contradictions(
         own, link = queue.own_rate, way("rate")
         yield where, f"frames would wait behind the bucket at {own}; give less than the link's {link}"
     frame = Size((way("mtu") or ORDINARY).bytes + ETHERNET_HEADER.bytes)
-    for name in ("burst", "mtu") if queue.kind == "tbf" else ():
+    if "peakrate" in given and queue.own_rate is None and not rate < Rate.of(given["peakrate"]):
+        yield (*where, "peakrate"), f"{given['peakrate']} is not more than the rate of {rate}"
+    for name in ("burst", "mtu", "limit") if queue.kind == "tbf" else ():
         if name in given and Size.of(given[name]) < frame:
             yield (*where, name), f"tbf would lose each frame of more than {given[name]}; give {frame} or more"
     yield from _too_much(queue, given, rate, where)
@@ -51,10 +53,17 @@ def _too_much(queue: Queue, given: dict[str, str], rate: Rate, where: Place) -> 
     for name, filling in rates.items():
         if name in given and filling and filling.time_for(Size.of(given[name])) > FULLEST.ns / 1e9:
             yield (*where, name), f"{given[name]} take more than {FULLEST} at {filling}; give less"
-    if "latency" in given and rate.bps * Duration.of(given["latency"]).ns // (8 * 10**9) > MOST:
-        yield (*where, "latency"), f"{given['latency']} at {rate} are more than {MOST} B; give less"
+    if "latency" in given and _waiting(given, "burst", rate) > MOST:
+        peak = Rate.of(given.get("peakrate", "0 bit/s"))
+        if not peak or _waiting(given, "mtu", peak) > MOST:
+            yield (*where, "latency"), f"{given['latency']} at {rate} and the burst are more than {MOST} B; give less"
     if queue.kind == "htb" and "rate" not in given and "ceil" in given and Rate.of(given["ceil"]) < rate:
         yield (*where, "ceil"), f"{given['ceil']} is less than the rate of {rate}"
+
+
+def _waiting(given: dict[str, str], at_once: str, rate: Rate) -> int:
+    """Return the bytes that a tbf holds for its latency, as tc counts them."""
+    return rate.bps * Duration.of(given["latency"]).ns // (8 * 10**9) + Size.of(given[at_once]).bytes
 
 
 def most_at_once(queue: Queue | None) -> int:

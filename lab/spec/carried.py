@@ -13,6 +13,7 @@ from lab.guest.network import WAYS, Carried
 from lab.spec.document import Place
 from lab.spec.errors import suggestion
 from lab.spec.format import LinkPart, TopologyPart
+from lab.spec.parts import MTU_MIN
 from lab.units import Size
 
 MTU = Size(1500)  # IEEE 802.3's largest payload
@@ -23,8 +24,10 @@ OVERHEAD = {  # bytes in front of the IP packet that a tunnel carries, RFC 2784,
     Carried.VXLAN: IPV4_HEADER + UDP_HEADER + 8 + ETHERNET,
 }
 KEY = 4  # bytes of a GRE key
+TAG = 4  # bytes of a VLAN's tag
 TUNNELS = tuple(OVERHEAD)
 LONGEST_NAME = 15  # of an interface, IFNAMSIZ
+DEFAULT_VNI = 1  # of a VXLAN without an id
 
 End = tuple[str, str]  # (link, node)
 
@@ -94,13 +97,19 @@ class Carriers:
         if link.bond is not None:
             return link.bond
         if link.over is not None:
-            return tuple(each for each in self.domain(link.over) if node in self.links[each].ends)[:1]
+            near = (link.over, *self.domain(link.over))
+            return tuple(each for each in near if node in self.links[each].ends)[:1]
         wires = (each for each, link in self.links.items() if not link.carried and each not in self.bonded)
         frames = (each for each in self.overlays if self._rank(each) < (2, 0))
         return next(((each,) for each in (*wires, *frames) if node in self.links[each].ends), ())
 
     def overhead(self, name: str) -> int:
-        """Return the bytes that a tunnel adds to an IP packet; 0 for other links."""
+        """Return the bytes that a link adds to an IP packet, of those that the links below count.
+
+        A wire counts no tag, as the kernel keeps one beside the frame. A VXLAN carries the tags in its packets.
+        """
+        if self.kind(name) is Carried.VLAN:
+            return TAG if any(self.links[each].tunnel for each in self.trunks(name)) else 0
         key = KEY if self.links[name].tunnel == "gre" and self.links[name].id else 0
         return OVERHEAD.get(self.kind(name), 0) + key
 
@@ -123,6 +132,11 @@ def mistakes(topology: TopologyPart) -> Iterator[tuple[Place, str]]:
     yield from wrong
     if not wrong:
         yield from _twice(carriers)
+        for name in found:
+            least = min(carriers.mtu(name, node) for node in topology.links[name].ends)
+            if least.bytes < MTU_MIN:
+                message = f"its MTU would be {least}, less than {MTU_MIN} B; give the wires below a larger one"
+                yield ("links", name), message
     taken = carriers.bonded
     for wire in dict.fromkeys(taken):
         for node, end in topology.links[wire].ends.items() if wire in topology.links else ():
@@ -159,6 +173,7 @@ def _bond(carriers: Carriers, name: str) -> Iterator[tuple[Place, str]]:
     links = carriers.links
     ends = set(links[name].ends)
     wires = links[name].bond or ()
+    good: list[str] = []
     for index, wire in enumerate(wires):
         place: Place = ("links", name, "bond", index)
         if wire not in links:
@@ -170,8 +185,12 @@ def _bond(carriers: Carriers, name: str) -> Iterator[tuple[Place, str]]:
             yield place, f"'{wire}' joins {joined}, but the bond joins {' and '.join(links[name].ends)}"
         elif wire in wires[:index] or carriers.bonded[wire] != name:
             yield place, f"'{wire}' is already in a bond"
-        elif any(carriers.mtu(wire, node) != carriers.mtu(wires[0], node) for node in ends if wires[0] in links):
-            yield place, f"the MTUs of '{wire}' and '{wires[0]}' differ; give them the same MTU"
+        elif len({carriers.mtu(wire, node) for node in ends}) > 1:
+            yield place, f"'{wire}' has a different MTU in each direction; a bond has one MTU"
+        elif good and any(carriers.mtu(wire, node) != carriers.mtu(good[0], node) for node in ends):
+            yield place, f"the MTUs of '{wire}' and '{good[0]}' differ; give them the same MTU"
+        else:
+            good.append(wire)
 
 
 def _vlan(carriers: Carriers, name: str) -> Iterator[tuple[Place, str]]:
@@ -180,8 +199,8 @@ def _vlan(carriers: Carriers, name: str) -> Iterator[tuple[Place, str]]:
     chain = list(carriers.trunks(name))
     if over not in links:
         yield place, f"unknown link '{over}'{suggestion(over, links)}"
-    elif links[chain[-1]].over is not None:
-        circle = " over ".join([name, *chain, str(links[chain[-1]].over)])
+    elif (last := links[[name, *chain][-1]].over) in links:
+        circle = " over ".join([name, *chain, str(last)])
         yield place, f"the links carry one another in a circle: {circle}"
     elif over in carriers.bonded:
         yield place, f"'{over}' is part of the bond '{carriers.bonded[over]}'; name the bond"
@@ -201,16 +220,18 @@ def _twice(carriers: Carriers) -> Iterator[tuple[Place, str]]:
         if kind is Carried.VLAN:
             keys: list[object] = [(end, link.vlan) for end in _ends(carriers, name)]
             place, what = ("links", name, "vlan"), f"VLAN {link.vlan} of '{link.over}' is"
+        elif kind is Carried.VXLAN:  # the kernel tells a node's VXLANs apart by their ids alone
+            keys = [(kind, link.id or DEFAULT_VNI, node) for node in link.ends]
+            place, what = ("links", name, "tunnel"), f"a VXLAN of the same node has the id {link.id or DEFAULT_VNI}:"
         elif kind is not Carried.BOND:
-            number = link.id or (1 if kind is Carried.VXLAN else 0)
-            keys = [(kind, number, frozenset(_ends(carriers, name)))]
+            keys = [(kind, link.id, frozenset(_ends(carriers, name)))]
             place, what = ("links", name, "tunnel"), f"the same {kind.value} tunnel between these nodes is"
         else:
             continue
         for key in keys:
             if key in seen:
                 more = "" if kind in (Carried.VLAN, Carried.IPIP) else "; give it a different id"
-                yield place, f"{what} '{seen[key]}' already{more}"
+                yield place, f"{what} '{seen[key]}'{'' if kind is Carried.VXLAN else ' already'}{more}"
                 break
             seen[key] = name
 

@@ -79,7 +79,7 @@ def _jitter(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[tuple[Pl
     elif jitter.early > delay:
         early = Duration(-(-jitter.early.ns // _GRAIN) * _GRAIN)
         yield place("jitter"), f"a frame may be {early} early, but the delay is {delay}; give a longer delay"
-    if jitter.in_order is False and way("rate") is not None and way("shaper") is not Shaper.NIC:
+    if jitter.in_order is False and _is_rated(way):
         yield place("jitter"), "frames stay in order on a link with a rate; put the jitter on a link without one"
     if jitter.in_order and way("reorder"):
         yield place("reorder"), "the jitter has in_order, which keeps frames in order; leave one of them out"
@@ -87,10 +87,14 @@ def _jitter(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[tuple[Pl
 
 def keeps_order(way: ChangedWay) -> bool:
     """Return whether netem must keep frames in order because the wire's rate does not."""
+    return bool(way("jitter") and way("jitter").in_order and not _is_rated(way))
+
+
+def _is_rated(way: ChangedWay) -> bool:
+    """Return whether the wire itself has the rate, and neither the sender's interface nor a token bucket before it."""
     queue = way("queue")
     bucket = queue is not None and queue.is_bucket and queue.own_rate is None
-    rated = way("rate") is not None and way("shaper") is not Shaper.NIC and not bucket
-    return bool(way("jitter") and way("jitter").in_order and not rated)
+    return way("rate") is not None and way("shaper") is not Shaper.NIC and not bucket
 
 
 def _changes(way: ChangedWay, changes: tuple[Any, ...], place: Place) -> Iterator[tuple[Place, str]]:

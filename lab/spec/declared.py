@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from msgspec import structs
 
@@ -14,11 +15,12 @@ from lab.spec.carried import Carriers
 from lab.spec.document import Place
 from lab.spec.errors import instead, suggestion
 from lab.spec.format import NodePart, TopologyPart
-from lab.spec.parts import Mistakes
+from lab.spec.parts import Mistakes, prefix
 from lab.spec.routes import RoutePart
 from lab.spec.routing import Routing, ip
 
 FIRST_TABLE = 1001  # of a node's first VRF
+IPV6_METRIC = 1024  # of an IPv6 route without one
 EVERYWHERE = {4: ipaddress.ip_network("0.0.0.0/0"), 6: ipaddress.ip_network("::/0")}
 
 
@@ -51,7 +53,7 @@ class RouteTables:
             try:
                 made = [*self._resolved(node, route)]
                 for vrf, each in made:
-                    if any((at, other.to, other.metric) == (vrf, each.to, each.metric) for at, other in declared):
+                    if any((at, _key(other)) == (vrf, _key(each)) for at, other in declared):
                         message = (
                             f"a second route to {each.to}; change its metric, or give the first one several next hops"
                         )
@@ -64,7 +66,8 @@ class RouteTables:
         every: list[Route] = []
         for vrf, table in tables_of(part).items():
             own = [made for at, made in declared if at == vrf]
-            left = (each for each in self.routing.of(node, vrf) if not _replaced(each, own))
+            automatic = self.routing.of(node, vrf)
+            left = [each for each in automatic if not _replaced(each, own)] if own else automatic
             every += [structs.replace(each, table=table) if vrf else each for each in (*left, *own)]
         return tuple(every)
 
@@ -112,28 +115,37 @@ class RouteTables:
             if to in subnet.links:
                 return subnet.prefixes
         name, _, link = to.partition(".")
-        ends = [end for subnet in self.subnets for end in subnet.members]
-        found = [end for end in sorted(ends, key=self._order) if end[1] == name and link in ("", end[0])]
+        found = [(subnet, end) for subnet, end in self._places.get(name, ()) if link in ("", end[0])]
         if found and name == node:
             raise Mistakes([(("to",), f"'{to}' is this node itself")])
         targets: dict[int, Prefix] = {}
-        for subnet, end in ((subnet, end) for end in found for subnet in self.subnets if end in subnet.members):
+        for subnet, end in found:
             for version in subnet.prefixes:
                 targets.setdefault(version, ipaddress.ip_network(ip(subnet, end, version)))
         if targets:
             return dict(sorted(targets.items()))
+        if bond := Carriers.of(self.topology).bonded.get(to):
+            raise Mistakes([(("to",), f"'{to}' is part of the bond '{bond}'; name the bond")])
         try:
-            prefix = ipaddress.ip_network(to)
-        except ValueError:
+            wanted = prefix(to)
+        except ValueError as error:
+            raise Mistakes([(("to",), str(error))]) from None
+        if wanted is None:
             known = [*self.topology.hosts, *self.topology.routers, *self.topology.links]
             hint = suggestion(to, known) or "; name a node, NODE.LINK, a link, a prefix like 10.0.2.0/24, or default"
-            raise Mistakes([(("to",), f"unknown destination '{to}'{hint}")]) from None
-        return {prefix.version: prefix}
+            raise Mistakes([(("to",), f"unknown destination '{to}'{hint}")])
+        return {wanted.version: wanted}
 
-    def _order(self, end: End) -> int:
-        """Return what sorts a node's ends as `Network.interfaces` does: wires, then the links that others carry."""
+    @cached_property
+    def _places(self) -> Mapping[str, list[tuple[Subnet, End]]]:
+        """Return each node's subnets and ends, in the order of `Network.interfaces`."""
         wires = [name for name, link in self.topology.links.items() if not link.carried]
-        return [*wires, *Carriers.of(self.topology).overlays].index(end[0])
+        order = {link: number for number, link in enumerate([*wires, *Carriers.of(self.topology).overlays])}
+        found: dict[str, list[tuple[Subnet, End]]] = {}
+        for subnet in self.subnets:
+            for end in subnet.members:
+                found.setdefault(end[1], []).append((subnet, end))
+        return {node: sorted(places, key=lambda place: order[place[1][0]]) for node, places in found.items()}
 
     def _hops(self, node: str, route: RoutePart, version: int, target: Prefix) -> list[tuple[End, str | None, int]]:
         """Return (leaving end, next hop, weight) for every next hop; empty if one has no address of this version."""
@@ -153,14 +165,16 @@ class RouteTables:
 
     def _neighbours(self, node: str, name: str) -> Iterator[tuple[Subnet, End, str]]:
         """Yield (subnet, own end, address) wherever the next hop `name` shares a subnet with `node`."""
+        own_addresses = [ip(subnet, end, version) for subnet, end in self._places[node] for version in subnet.prefixes]
         wanted, _, link = name.partition(".") if not _is_address(name) else (name, "", "")
         for subnet in sorted(self.subnets, key=lambda subnet: subnet.is_tunnel):
             own = next((end for end in subnet.members if end[1] == node), None)
             if own is None:
                 continue
-            for version, prefix in subnet.prefixes.items():
+            for version, around in subnet.prefixes.items():
                 if _is_address(name):
-                    if ipaddress.ip_address(name) in prefix:
+                    address = ipaddress.ip_address(name)
+                    if address in around and str(address) not in own_addresses and not _is_of_all(address, around):
                         yield subnet, own, name
                     continue
                 for end in subnet.members:
@@ -169,6 +183,13 @@ class RouteTables:
 
     def _stranger(self, node: str, name: str) -> str:
         if _is_address(name):
+            address = ipaddress.ip_address(name)
+            for subnet, end in self._places[node]:
+                for version, own in subnet.prefixes.items():
+                    if str(address) == ip(subnet, end, version):
+                        return f"{name} is an address of '{node}' itself"
+                    if _is_of_all(address, own):
+                        return f"{name} is the network or broadcast address of {own}"
             return f"no link of '{node}' has a subnet with {name}"
         around = [end[1] for subnet in self.subnets for end in subnet.members if _has(subnet, node) and end[1] != node]
         known = list(dict.fromkeys(around))
@@ -186,8 +207,8 @@ class RouteTables:
                     return [(end, None, 1)]
         for vrf in ("", *self._part(node).vrfs):
             for route in self.routing.of(node, vrf):
-                prefix = ipaddress.ip_network(route.to)
-                if prefix.version == version and _within(target, prefix):
+                around = ipaddress.ip_network(route.to)
+                if around.version == version and _within(target, around):
                     return [(ends[route.interface], route.via, 1)]
         return []
 
@@ -199,10 +220,10 @@ def tables_of(part: NodePart) -> Mapping[str, int]:
 
 def _replaced(automatic: Route, declared: list[Route]) -> bool:
     """Return whether a declared route leads to the same destination, or to one that contains it."""
-    prefix = ipaddress.ip_network(automatic.to)
+    own = ipaddress.ip_network(automatic.to)
     for route in declared:
         other = ipaddress.ip_network(route.to)
-        if prefix == other or (automatic.via is not None and _within(prefix, other)):
+        if own == other or (automatic.via is not None and _within(own, other)):
             return True
     return False
 
@@ -220,4 +241,14 @@ def _is_address(text: str) -> bool:
         ipaddress.ip_address(text)
     except ValueError:
         return False
-    return True
+    return "%" not in text
+
+
+def _is_of_all(address: ipaddress.IPv4Address | ipaddress.IPv6Address, around: Prefix) -> bool:
+    """Return whether an IPv4 address is its subnet's network or broadcast address."""
+    return around.version == 4 and around.prefixlen < 31 and address in (around[0], around[-1])
+
+
+def _key(route: Route) -> tuple[str, int]:
+    """Return what distinguishes a route of a table: with IPv6, the kernel has no metric 0."""
+    return route.to, route.metric or (IPV6_METRIC if ":" in route.to else 0)

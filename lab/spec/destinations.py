@@ -9,7 +9,7 @@ from typing import Any
 from lab.guest.network import MOST_DELAYS, DelayTo
 from lab.spec.document import Place
 from lab.spec.errors import suggestion
-from lab.spec.parts import Mistakes
+from lab.spec.parts import Mistakes, prefix
 from lab.units import Duration
 
 MOST = 256  # prefixes: the kernel runs at most 4096 instructions for each frame
@@ -27,7 +27,7 @@ def contradictions(way: Callable[[str], Any], place: Callable[[str], Place]) -> 
     for name, delay in delays.items():
         if delay < jitter:
             yield (*place("delays"), name), f"{delay} is less than the jitter of {jitter}"
-    if any(change.delay for change in way("changes") or ()):
+    if any(change.delay is not None for change in way("changes") or ()):
         yield place("changes"), "a delay cannot change on a link with delays by destination"
     if isinstance(way("limit"), int):
         yield place("limit"), "it counts the frames of a wire with a single delay; leave it out"
@@ -46,18 +46,18 @@ def resolved(
     mistakes: list[tuple[Place, str]] = []
     for name, delay in delays.items():
         try:
-            for prefix in _prefixes(name, addresses):
-                if prefix in found:
-                    mistakes.append(((*place, name), f"{prefix} already has a delay of {found[prefix]}"))
-                found[prefix] = delay
+            for target in _prefixes(name, addresses):
+                if target in found:
+                    mistakes.append(((*place, name), f"{target} already has a delay of {found[target]}"))
+                found[target] = delay
         except ValueError as error:
             mistakes.append(((*place, name), str(error)))
     if len(found) > MOST:
         mistakes.append((place, f"{len(found)} prefixes are too many; use {MOST} or fewer"))
     if mistakes:
         raise Mistakes(mistakes)
-    ordered = sorted(found, key=lambda prefix: -ipaddress.ip_network(prefix).prefixlen)
-    return tuple(DelayTo(prefix, found[prefix]) for prefix in ordered)
+    ordered = sorted(found, key=lambda target: -ipaddress.ip_network(target).prefixlen)
+    return tuple(DelayTo(target, found[target]) for target in ordered)
 
 
 def _prefixes(name: str, addresses: Mapping[str, Iterable[str]]) -> Iterator[str]:
@@ -67,12 +67,7 @@ def _prefixes(name: str, addresses: Mapping[str, Iterable[str]]) -> Iterator[str
             raise ValueError(f"'{name}' has no address")
         yield from (f"{each}/{each.max_prefixlen}" for each in own)
         return
-    try:
-        yield str(ipaddress.ip_network(name))
-    except ValueError:
-        try:
-            meant = ipaddress.ip_network(name, strict=False)
-        except ValueError:
-            known = suggestion(name, addresses) or "; name a node, an address or a prefix"
-            raise ValueError(f"unknown destination '{name}'{known}") from None
-        raise ValueError(f"'{name}' has bits after its prefix; write '{meant}'") from None
+    if (found := prefix(name)) is None:
+        known = suggestion(name, addresses) or "; name a node, an address or a prefix"
+        raise ValueError(f"unknown destination '{name}'{known}")
+    yield str(found)

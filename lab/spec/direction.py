@@ -151,8 +151,8 @@ class JitterPart(Part):
     topology file, with whole numbers, in which 8192 is one deviation.
     """
     in_order: bool | None = None
-    """Whether a frame waits for earlier frames. On a link with a rate, frames always wait. Default: without a rate, a
-    frame may overtake others.
+    """Whether a frame waits for earlier frames. On a link with a rate, frames always wait, unless the rate acts in the
+    sender's interface or in a token bucket. Default: elsewhere, a frame may overtake others.
     """
 
     @property

@@ -63,7 +63,7 @@ def _addresses(texts: tuple[str, ...]) -> tuple[str, ...]:
     versions: set[int] = set()
     for index, text in enumerate(texts):
         try:
-            address = ipaddress.ip_interface(text)
+            address = ipaddress.ip_interface(text if "%" not in text else "")  # a scope is of a link, not of a node
         except ValueError:
             mistakes.append(((index,), f"'{text}' is not an address; write it like '192.0.2.1/24'"))
             continue

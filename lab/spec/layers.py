@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 
 from lab.guest.network import Bonding, Carried, Interface, Overlay
 from lab.spec.addressing import End, mac
-from lab.spec.carried import LONGEST_NAME, TUNNELS, Carriers
+from lab.spec.carried import DEFAULT_VNI, LONGEST_NAME, TUNNELS, Carriers
 from lab.spec.document import Place
 from lab.spec.errors import instead
 from lab.spec.format import TopologyPart
@@ -16,7 +16,9 @@ from lab.spec.parts import Mistakes
 from lab.units import Duration
 
 FIRST = {Carried.BOND: 0}  # the number of a node's first interface of a kind; tunnels begin at 1: gre0 is the kernel's
-DEFAULT_VNI = 1
+
+# The names of interfaces that the lab gives, and of those that the kernel's tunnels have in each namespace.
+_OWN = re.compile(r"(eth|bond|gre|gretap|erspan|ipip|tunl|vxlan|sit|ip6tnl|ip6gre)\d+")
 
 
 def name(topology: TopologyPart, names: dict[End, str]) -> None:
@@ -52,7 +54,12 @@ def _vrfs(topology: TopologyPart, names: Mapping[End, str]) -> Iterator[tuple[Pl
             own = [link for link, end in names if end == node]
             taken: dict[str, str] = {}
             for vrf, links in part.vrfs.items():
-                if vrf in (*(names[link, node] for link in own), "lo") or re.fullmatch(r"(eth|bond)\d+", vrf):
+                if vrf in ("all", "default"):  # they stand for interfaces under /proc/sys/net/ipv4/conf
+                    yield (
+                        (kind, node, "vrfs", vrf),
+                        f"Linux allows no interface called '{vrf}'; choose a different name",
+                    )
+                elif vrf in (*(names[link, node] for link in own), "lo") or _OWN.fullmatch(vrf):
                     yield (kind, node, "vrfs", vrf), f"'{vrf}' is the name of an interface; choose a different name"
                 for index, link in enumerate(links):
                     place: Place = (kind, node, "vrfs", vrf, index)

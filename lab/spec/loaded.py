@@ -155,6 +155,7 @@ class LoadedExperiment:
         if wrong := [*wrong, *names.mistakes_in_probes(probes)]:
             raise SpecError(map(blame, wrong))
         resolved = variant.resolve(kernel, self.path.parent) if kernel else None
+        first, last = map(network.node_of, experiment.path)  # outputs and pages name nodes
         for wanted in experiment.figures(arm):
             yield Case(
                 claim=self.id,
@@ -169,7 +170,7 @@ class LoadedExperiment:
                 userland=experiment.userland,
                 clock=arm.clock or experiment.clock,
                 samples=samples,
-                path=experiment.path,
+                path=(first, last),
                 figure=wanted.name,
                 metric=self._metric(wanted, arm.steady or experiment.steady, blame),
                 prediction=declared(wanted.prediction) if wanted.prediction else None,

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from lab.guest.network import Forwarding, Route
+from lab.guest.network import MOST_MULTICAST, Forwarding, Route
 from lab.spec.addressing import End, Subnet
 from lab.spec.document import Place
 from lab.spec.errors import instead
@@ -39,18 +39,38 @@ def trees(topology: TopologyPart, routing: Routing) -> Trees:
         named = [(("source",), members.source), *((("receivers", n), name) for n, name in enumerate(members.receivers))]
         wrong = [(where, name) for where, name in named if name not in nodes]
         mistakes += [((*place, *where), f"unknown node '{name}'{instead(name, nodes)}") for where, name in wrong]
+        for number in (n for n, name in enumerate(members.receivers) if name == members.source):
+            mistakes.append(((*place, "receivers", number), f"'{members.source}' is the source"))
         if not wrong and (message := _grow(found, routing, group, members.source, members.receivers)):
             mistakes.append((place, message))
+    mistakes += _too_many(found, [*topology.multicast])
     if mistakes:
         raise Mistakes(mistakes)
     return found
+
+
+def _too_many(found: Trees, groups: list[str]) -> Iterator[tuple[Place, str]]:
+    """Yield the routers that would forward at more interfaces than the kernel has room for."""
+    for router, entries in found.forwarding.items():
+        for version in (4, 6):
+            own = [each for each in entries if ipaddress.ip_address(each.group).version == version]
+            interfaces = {name for each in own for name in (each.interface, *each.out)}
+            if len(interfaces) > MOST_MULTICAST:
+                message = (
+                    f"'{router}' would forward at {len(interfaces)} interfaces; Linux has room for {MOST_MULTICAST}"
+                )
+                yield ("multicast", next(each for each in groups if each in {one.group for one in own})), message
 
 
 def _grow(found: Trees, routing: Routing, group: str, source: str, receivers: tuple[str, ...]) -> str | None:
     """Add one group's tree. Return a message if there is none."""
     version = ipaddress.ip_address(group).version
     missing: list[str] = []
-    for root, end in routing.attached((source, ""), version):
+    roots = [*routing.attached((source, ""), version)]
+    if version == 6:  # a source sends through its first interface
+        order = [*routing.interfaces]
+        roots = sorted(roots, key=lambda root: order.index(root[1]))[:1]
+    for root, end in roots:
         steps = dict(_reached(routing, root, version))
         ends = {name: _end(routing, steps, name, version) for name in receivers}
         missing = [name for name, found_end in ends.items() if found_end is None]
@@ -70,7 +90,8 @@ def _grow(found: Trees, routing: Routing, group: str, source: str, receivers: tu
                 route = Route(f"{group}/32", routing.interfaces[own], None, None, None, declared=True)
                 found.routes.setdefault(node, []).append(route)
             return None
-    return f"there is no path from '{source}' to {missing[0] if missing else receivers[0]} over IPv{version}"
+    first = f" from its first link, {roots[0][1][0]}; name a different link first" if version == 6 and roots else ""
+    return f"there is no path from '{source}' to {missing[0] if missing else receivers[0]} over IPv{version}{first}"
 
 
 def _reached(routing: Routing, root: Subnet, version: int) -> Iterator[tuple[tuple[str, ...], Branch | None]]:

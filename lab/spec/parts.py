@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Iterable
 from typing import Annotated
 
@@ -64,3 +65,17 @@ class Part(BaseModel):
 
     # Build a validator on first use only: most parts are only used as fields of a larger part.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
+
+
+def prefix(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    """Return the prefix that a text is, or None if it is none. An address is the prefix of itself.
+
+    Raises ValueError if the text has bits after its prefix.
+    """
+    try:
+        meant = ipaddress.ip_network(text, strict=False) if "%" not in text else None
+    except ValueError:
+        return None
+    if meant is not None and ipaddress.ip_interface(text).ip != meant.network_address:
+        raise ValueError(f"'{text}' has bits after its prefix; write '{meant}'")
+    return meant

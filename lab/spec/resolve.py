@@ -8,7 +8,7 @@ from math import ceil
 from typing import Any, Literal
 
 from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper, Vrf
-from lab.spec import baseline, buckets, carried, changing, destinations, layers, multicast
+from lab.spec import baseline, buckets, carried, changing, destinations, layers, multicast, tunnels
 from lab.spec.addressing import End, mtu, subnets
 from lab.spec.declared import RouteTables, tables_of
 from lab.spec.direction import AMPLE, JitterPart
@@ -76,6 +76,8 @@ def network(name: str, topology: TopologyPart) -> Network:
     )
     routing = Routing(topology, found, names)
     routes = RouteTables(topology, found, routing).every()
+    if mistakes := [*tunnels.mistakes(topology, found, routing, routes)]:
+        raise Mistakes(mistakes)
     groups = multicast.trees(topology, routing)
     hosts = [(Kind.HOST, host) for host in topology.hosts] + [(Kind.ROUTER, router) for router in topology.routers]
     versions: dict[str, set[int]] = {}  # node -> the IP versions of its addresses

@@ -30,7 +30,7 @@ def _hops(value: Any) -> Any:
 
 def _group(text: str) -> str:
     try:
-        address = ipaddress.ip_address(text)
+        address = ipaddress.ip_address(text if "%" not in text else "")  # the topology decides the interface
     except ValueError:
         raise ValueError(f"'{text}' is not an address; write a group like 239.1.2.3") from None
     if not address.is_multicast:

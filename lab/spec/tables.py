@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import chain
 from pathlib import Path
 
@@ -30,6 +31,8 @@ def read(name: str, folder: Path) -> Distribution:
     numbers = list(chain.from_iterable(_numbers(name, at, line) for at, line in enumerate(lines, 1)))
     if not 1 <= len(numbers) <= COUNT:
         raise ValueError(f"{name}: a table has 1 to {COUNT} numbers, not {len(numbers)}")
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", Path(name).name):
+        raise ValueError(f"'{name}' is no name of a table; use letters, digits, '.', '_' and '-'")
     return Distribution(Path(name).name, " ".join(map(str, numbers)))
 
 

@@ -102,3 +102,39 @@ def test_a_queue_that_the_kernel_lacks_is_named_with_its_line(tmp_path: Path, wh
     assert said.startswith(f"{tmp_path / file}:{line}: ")
     assert "kernel 6.1 has no queue 'dualpi2': it was built without NET_SCH_DUALPI2" in said
     assert bool(as_it_is.trials) == (file == "claim.py"), "the other arm is not held back by it"
+
+
+class Plain(Counted):
+    """A kernel in virtual time, where computing takes no time."""
+
+    on: Place = "uml"
+
+
+BUCKET = """\
+about: A token bucket that has a rate, on a link that has none.
+hosts: [sender, receiver]
+links:
+  path: {ends: [sender, receiver], queue: {kind: tbf, rate: 10 Mbit/s, burst: 10 kB, limit: 64 kB}}
+"""
+THROUGH = """\
+'''A flow through a bucket.
+
+Source: a test.
+'''
+from lab import Arm, Bulk, Study, metric
+
+EXPERIMENT = Study(
+    topology="bucket", workload=Bulk(duration="1 s"), metrics={"goodput": metric.bulk_goodput()}, arms=(Arm("one"),)
+)
+"""
+
+
+def test_a_buckets_rate_limits_a_flow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "experiments" / "mine" / "through.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(THROUGH)
+    (tmp_path / "topologies").mkdir()
+    (tmp_path / "topologies" / "bucket.yaml").write_text(BUCKET)
+    (planned,) = plan(find([str(file)]), Settings(Plain()))
+    assert planned.trials

@@ -357,6 +357,13 @@ def test_a_missing_file_is_told(name: str) -> None:
     assert [str(problem) for problem in find.check([Path(name)])] == [f"{name}:1: cannot be read: no such file"]
 
 
+def test_a_path_names_nodes(write: Write) -> None:
+    """Outputs and pages name a node, whichever of its ends the experiment names."""
+    body = ONE.replace("**COMMON", '**COMMON, path=("sender.path", "receiver.path")')
+    ((case,),) = (each.cases() for each in find.find([str(write(body))]))
+    assert case.path == ("sender", "receiver")
+
+
 def test_everything_shipped_checks() -> None:
     assert find.check() == []
 

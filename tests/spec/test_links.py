@@ -292,6 +292,10 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
             "links.path.changes: a delay cannot change on a link with delays by destination",
         ),
         (
+            "changes: [{at: 1 s, delay: 0 s}], delays: {receiver: 9 ms}",
+            "links.path.changes: a delay cannot change on a link with delays by destination",
+        ),
+        (
             "shaper: nic, delays: {receiver: 9 ms}",
             "links.path.delays: frames have to wait in front of the delays; use shaper: path",
         ),
@@ -324,7 +328,19 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
         ),
         (
             "queue: {kind: tbf, burst: 4 kB, latency: 4000 s}",
-            "links.path.queue.latency: 4000 s at 10 Mbit/s are more than 4294967295 B; give less",
+            "links.path.queue.latency: 4000 s at 10 Mbit/s and the burst are more than 4294967295 B; give less",
+        ),
+        (
+            "queue: {kind: tbf, burst: 300 MB, latency: 55 min}",
+            "links.path.queue.latency: 55 min at 10 Mbit/s and the burst are more than 4294967295 B; give less",
+        ),
+        (
+            "queue: {kind: tbf, burst: 10 kB, limit: 64 kB, peakrate: 10 Mbit/s, mtu: 1514 B}",
+            "links.path.queue.peakrate: 10 Mbit/s is not more than the rate of 10 Mbit/s",
+        ),
+        (
+            "queue: {kind: tbf, burst: 10 kB, limit: 100 B}",
+            "links.path.queue.limit: tbf would lose each frame of more than 100 B; give 1514 B or more",
         ),
         (
             "queue: {kind: htb, burst: 4 kB}, changes: [{at: 1 s, rate: 1 Mbit/s}]",
@@ -432,3 +448,21 @@ def test_a_csv_trace_carries_what_its_rates_make_up(rows: list[tuple[int, int]])
     for at in range(len(counts)):
         made += rates[at - 1] if at else 0  # bits
         assert sum(counts[: at + 1]) == made // (8 * 1538)
+
+
+def test_a_bucket_limits_its_direction(topology: Parse) -> None:
+    """Costs are estimated from this rate, and a flow without an end needs one."""
+    bucket = "queue: {kind: tbf, rate: 4 Mbit/s, burst: 10 kB, limit: 64 kB}"
+    for text, rate in (
+        (LINK.format(bucket), "4 Mbit/s"),
+        (LINK.replace("    rate: 10 Mbit/s\n", "").format(bucket), "4 Mbit/s"),
+        (LINK.format(""), "10 Mbit/s"),
+    ):
+        assert topology(text).network.links[0].forward.least_rate == Rate.of(rate)
+    assert topology(LINK.replace("    rate: 10 Mbit/s\n", "").format("")).network.links[0].forward.least_rate is None
+
+
+def test_jitter_behind_a_bucket_may_reorder(topology: Parse) -> None:
+    text = "delay: 9 ms, jitter: {deviation: 1 ms, in_order: false}, queue: {kind: tbf, burst: 10 kB, limit: 64 kB}"
+    lines = text.replace(", queue", "\n    queue").replace("ms, jitter", "ms\n    jitter")
+    assert not topology(LINK.format(lines)).network.links[0].forward.in_order

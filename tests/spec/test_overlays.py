@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import jsonschema
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab.errors import InputError
 from lab.guest.network import Bonding, Network, Route
-from lab.guest.workload import Ping
+from lab.guest.workload import Bulk, Netcat, Ping
 from lab.model import KernelTraits, Scenario
+from lab.report.overlays import notes
 from lab.spec import document, names
 from lab.spec.changes import Changes
 from lab.spec.errors import SpecError
 from lab.spec.schema import json_schema
-from lab.spec.topology import Topology
+from lab.spec.topology import Topology, parse
 from lab.units import Duration, from_plain, to_plain
 
 Parse = Callable[[str], Topology]
@@ -196,6 +200,16 @@ def test_a_mistake_of_an_overlay_is_named(topology: Parse, text: str, line: int,
         ("{to: b, via: [r1, r1]}", "has a next hop twice"),
         ("{to: b, via: r1, initcwnd: 0}", "greater than or equal to 1"),
         ("{to: b, nexthop: r1}", "unknown key"),
+        ("{to: 10.0.2.5/24, via: r1}", "'10.0.2.5/24' has bits after its prefix; write '10.0.2.0/24'"),
+        ("{to: b, via: 10.0.1.1}", "10.0.1.1 is an address of 'a' itself"),
+        ("{to: b, via: 10.0.1.255}", "10.0.1.255 is the network or broadcast address of 10.0.1.0/24"),
+        ("{to: b, via: 10.0.1.0}", "10.0.1.0 is the network or broadcast address of 10.0.1.0/24"),
+        ("{to: b, via: 'fd00:1::2%eth0'}", "unknown node 'fd00:1::2%eth0'"),
+        ("{to: 'fd00:9::1%eth0', via: r1}", "unknown destination 'fd00:9::1%eth0'"),
+        (
+            "{to: b, via: r1, metric: 1024}, {to: fd00:3::/64, via: r1}, {to: fd00:3::/64, via: r2, metric: 1024}",
+            "routes.2.to: a second route to fd00:3::/64",
+        ),
     ],
 )
 def test_a_mistake_of_a_route_is_named(topology: Parse, text: str, message: str) -> None:
@@ -210,6 +224,8 @@ def test_a_mistake_of_a_route_is_named(topology: Parse, text: str, message: str)
         ("routers: {r: {vrfs: {red: [x]}}}", "'x' is not a link of 'r'"),
         ("routers: {r: {vrfs: {red: [l], blue: [l]}}}", "already in the VRF 'red'"),
         ("routers: {r: {vrfs: {eth0: [l]}}}", "the name of an interface"),
+        ("routers: [r]\nmulticast: {'ff3e::1%eth0': {source: a, receivers: [b]}}", "is not an address"),
+        ("routers: [r]\nmulticast: {239.0.0.5: {source: a, receivers: [b, a]}}", "receivers.1: 'a' is the source"),
         ("routers: [r]\nmulticast: {10.0.0.1: {source: a, receivers: [b]}}", "is not a multicast address"),
         ("routers: [r]\nmulticast: {224.0.0.5: {source: a, receivers: [b]}}", "no router forwards 224.0.0.5"),
         ("routers: [r]\nmulticast: {239.0.0.5: {source: a, receivers: [z]}}", "unknown node 'z'"),
@@ -252,3 +268,214 @@ def test_no_prediction_is_made_where_the_path_is_not_the_shortest(topology: Pars
     ends = network.nodes[0].name, network.nodes[1].name
     with pytest.raises(InputError, match="no prediction covers"):
         Scenario.of(network, ends, KernelTraits(), Ping(client=ends[0], server=ends[1]))
+
+
+PLAIN = "about: x\nhosts: [a, b]\nrouters: [c]\nlinks:\n  l: {ends: [c, b]}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x: {ends: [a, c]}\n  y: {ends: [a, b]}\n  p: {ends: [a, b], bond: [x, y]}", "'x' joins a and c"),
+        ("x: {ends: [a, b]}\n  p: {ends: [a, b], bond: [p, x]}", "'p' is not a wire"),
+        ("x: {ends: [a, b]}\n  v: {ends: [a, b], vlan: 10, over: v}", "in a circle: v over v"),
+        (
+            """x: {ends: [a, b], forward: {mtu: 1500 B}, back: {mtu: 9000 B}}
+  y: {ends: [a, b], forward: {mtu: 1500 B}, back: {mtu: 9000 B}}
+  p: {ends: [a, b], bond: [x, y]}""",
+            "'x' has a different MTU in each direction",
+        ),
+        (
+            "x: {ends: [a, b], mtu: 1400 B}\n  y: {ends: [a, b]}\n  p: {ends: [a, b], bond: [x, y]}",
+            "the MTUs of 'y' and 'x' differ",
+        ),
+        ("x: {ends: [a, b], mtu: 68 B}\n  t: {ends: [a, b], tunnel: vxlan}", "its MTU would be 18 B, less than 68 B"),
+        (
+            """x: {ends: [c, a]}
+  y: {ends: [c, b]}
+  t: {ends: [c, a], tunnel: vxlan}
+  u: {ends: [c, b], tunnel: vxlan}""",
+            "a VXLAN of the same node has the id 1: 't'; give it a different id",
+        ),
+    ],
+)
+def test_what_the_kernel_would_refuse_is_refused(topology: Parse, text: str, message: str) -> None:
+    with pytest.raises(SpecError) as error:
+        topology(f"{PLAIN}  {text}\n")
+    assert any(message in problem.message for problem in error.value.problems), error.value
+
+
+def test_a_link_over_nothing_is_no_circle(topology: Parse) -> None:
+    text = "x: {ends: [a, b]}\n  v: {ends: [a, b], vlan: 1, over: u}\n  u: {ends: [a, b], vlan: 2, over: nope}\n"
+    with pytest.raises(SpecError) as error:
+        topology(f"{PLAIN}  {text}")
+    assert [problem.message for problem in error.value.problems] == ["links.u.over: unknown link 'nope'"]
+
+
+LINKS = ("x", "y", "v", "p", "nope")
+
+
+@given(st.lists(st.sampled_from(LINKS), min_size=2, max_size=3), st.sampled_from(LINKS), st.sampled_from(LINKS))
+def test_any_links_may_be_named_below(bond: list[str], over: str, other: str) -> None:
+    text = (
+        f"x: {{ends: [a, b]}}\n  y: {{ends: [a, b]}}\n  p: {{ends: [a, b], bond: [{', '.join(bond)}]}}\n"
+        f"  v: {{ends: [a, b], vlan: 1, over: {over}}}\n  w: {{ends: [a, c], vlan: 2, over: {other}}}\n"
+    )
+    with suppress(SpecError):
+        parse(f"{PLAIN}  {text}", _path())
+
+
+def test_two_vxlans_of_a_node_have_ids(topology: Parse) -> None:
+    text = (
+        "  x: {ends: [c, a]}\n  y: {ends: [c, b]}\n  t: {ends: [c, a], tunnel: vxlan}\n"
+        "  u: {ends: [c, b], tunnel: vxlan, id: 2}\n"
+    )
+    assert [each.number for each in topology(PLAIN + text).network.overlays] == [1, 2]
+
+
+def test_a_vlan_is_over_the_link_that_it_names(topology: Parse) -> None:
+    text = (
+        "about: x\nhosts: [a, b]\nswitches: [s]\nlinks:\n  x: {ends: [a, s]}\n  z: {ends: [a, s]}\n"
+        "  y: {ends: [b, s]}\n  v: {ends: [a, b], vlan: 10, over: z}\n"
+    )
+    (overlay,) = topology(text).network.overlays
+    assert overlay.below == (("eth1",), ("eth0",))
+
+
+def test_a_tag_within_a_vxlan_takes_its_bytes(topology: Parse) -> None:
+    text = (
+        "  x: {ends: [a, b]}\n  t: {ends: [a, b], tunnel: vxlan}\n  v: {ends: [a, b], vlan: 1, over: t}\n"
+        "  w: {ends: [a, b], vlan: 2, over: v}\n  u: {ends: [a, b], vlan: 3, over: x}\n"
+    )
+    whole = topology("about: x\nhosts: [a, b]\nlinks:\n" + text).network
+    found = {each.name: each.ends[0].mtu.bytes for each in whole.overlays}
+    assert found == {"u": 1500, "t": 1450, "v": 1446, "w": 1442}
+
+
+SITES = """
+about: A tunnel between two sites.
+hosts:
+  desk: {{routes: [{routes}]}}
+  printer:
+routers: [gate, site]
+links:
+  near: {{ends: [desk, gate]}}
+  far: {{ends: [gate, site]}}
+  inside: {{ends: [site, printer]}}
+  office: {{ends: [desk, site], tunnel: gre}}
+"""
+
+
+@pytest.mark.parametrize(
+    "routes", ["", "{to: inside, via: site.office}", "{to: default, via: site.office}, {to: site.far, via: gate}"]
+)
+def test_a_tunnel_finds_its_other_end(topology: Parse, routes: str) -> None:
+    assert topology(SITES.format(routes=routes)).network.overlays
+
+
+@pytest.mark.parametrize(
+    "routes",
+    [
+        "{to: far, via: site.office}",
+        "{to: default, via: site.office}",
+        "{to: 10.0.2.0/24, via: [gate, site.office]}",
+        "{to: site.far, via: site.office}, {to: site.far, via: gate, metric: 5}",
+    ],
+)
+def test_no_tunnel_carries_itself(topology: Parse, routes: str) -> None:
+    message = "the route from 'desk' to site.far, the tunnel's other end, leads through a tunnel"
+    with pytest.raises(SpecError, match=message):
+        topology(SITES.format(routes=routes))
+
+
+def test_a_tunnel_to_a_place_without_a_way_is_refused(topology: Parse) -> None:
+    text = (
+        "about: x\nhosts: [a, b, c, d]\nlinks: {x: {ends: [a, b]}, y: {ends: [c, d]}, t: {ends: [a, c], tunnel: gre}}"
+    )
+    with pytest.raises(SpecError, match=r"no route leads from 'a' to c\.y, the tunnel's other end"):
+        topology(text)
+
+
+@pytest.mark.parametrize("name", ["default", "all", "gre0"])
+def test_a_vrf_has_a_name_that_linux_allows(topology: Parse, name: str) -> None:
+    text = f"about: x\nhosts: [a, b]\nrouters: {{r: {{vrfs: {{{name}: [x]}}}}}}\n"
+    with pytest.raises(SpecError, match="choose a different name"):
+        topology(text + "links: {x: {ends: [a, r]}, y: {ends: [r, b]}}")
+
+
+DETOUR = """
+about: A fast wire, and a slow way to the server's other address.
+hosts: [a, b]
+routers: [r]
+links:
+  {first}
+  y: {{ends: [a, r], rate: 1 Mbit/s, delay: 50 ms}}
+  z: {{ends: [r, b], rate: 1 Mbit/s, delay: 50 ms}}
+  {last}
+"""
+FAST = "x: {ends: [a, b], rate: 1 Gbit/s, delay: 1 ms}"
+
+
+def test_no_prediction_takes_another_way_than_the_packets(topology: Parse) -> None:
+    network = topology(DETOUR.format(first=FAST, last="")).network
+    for server in ("b", "b.x"):
+        scenario = Scenario.of(network, ("a", "b"), KernelTraits(), Bulk(client="a", server=server))
+        assert (len(scenario.forward), scenario.client) == (1, "sender")
+    scenario = Scenario.of(network, ("b", "a"), KernelTraits(), Netcat(client="a.x", server="b.x"))
+    assert scenario.client == "receiver"
+    with pytest.raises(InputError, match=r"no prediction covers the way to 'b.z'"):
+        Scenario.of(network, ("a", "b"), KernelTraits(), Bulk(client="a", server="b.z"))
+    slow = topology(DETOUR.format(first="", last=FAST)).network  # the server's first address is behind the router
+    with pytest.raises(InputError, match="no prediction covers the way to 'b'"):
+        Scenario.of(slow, ("a", "b"), KernelTraits(), Bulk(client="a", server="b"))
+
+
+def test_a_wire_in_a_bond_is_no_destination(topology: Parse) -> None:
+    text = """
+about: x
+hosts: {a: {routes: [{to: x, via: b}]}, b: }
+links: {x: {ends: [a, b]}, y: {ends: [a, b]}, p: {ends: [a, b], bond: [x, y]}}
+"""
+    with pytest.raises(SpecError, match="'x' is part of the bond 'p'; name the bond"):
+        topology(text)
+
+
+@pytest.mark.parametrize(("group", "is_right"), [("239.1.2.3", True), ("ff3e::1", False)])
+def test_ipv6_multicast_leaves_through_the_first_link(topology: Parse, group: str, is_right: bool) -> None:
+    text = f"""
+about: x
+hosts: [a, b, c]
+routers: [r]
+links: {{n: {{ends: [a, c]}}, x: {{ends: [a, r]}}, y: {{ends: [b, r]}}}}
+multicast: {{"{group}": {{source: a, receivers: [b]}}}}
+"""
+    if is_right:
+        assert topology(text).network.node("r").multicast
+    else:
+        with pytest.raises(SpecError, match="from its first link, n; name a different link first"):
+            topology(text)
+    swapped = text.replace("n: {ends: [a, c]}, x: {ends: [a, r]}", "x: {ends: [a, r]}, n: {ends: [a, c]}")
+    (entry,) = topology(swapped).network.node("r").multicast
+    assert entry.group == group
+
+
+@pytest.mark.parametrize("count", [31, 32])
+def test_a_router_has_room_for_32_interfaces(topology: Parse, count: int) -> None:
+    """One for the source, and one for each receiver."""
+    names = [f"h{number}" for number in range(count)]
+    links = "\n".join(f"  l{name}: {{ends: [{name}, r]}}" for name in ("a", *names))
+    listed = ", ".join(names)
+    text = f"about: x\nhosts: [a, {listed}]\nrouters: [r]\nlinks:\n{links}\n"
+    text += f"multicast: {{239.1.2.3: {{source: a, receivers: [{listed}]}}}}\n"
+    if count < 32:
+        assert topology(text).network.node("r").multicast
+    else:
+        with pytest.raises(SpecError, match="'r' would forward at 33 interfaces; Linux has room for 32"):
+            topology(text)
+
+
+def test_a_group_changes_no_prediction(topology: Parse) -> None:
+    text = "about: x\nhosts: [a, b]\nrouters: [r]\nlinks: {x: {ends: [a, r]}, y: {ends: [r, b]}}\n"
+    network = topology(text + "multicast: {239.1.2.3: {source: a, receivers: [b]}}").network
+    assert Scenario.of(network, ("a", "b"), KernelTraits(), Bulk(client="a", server="b")).forward
+    assert [name for name, _ in notes(to_plain(network))] == ["multicast"]

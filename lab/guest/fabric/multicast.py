@@ -16,14 +16,13 @@ from pathlib import Path
 from lab.guest.fabric import device
 from lab.guest.fabric.netlink import Netlink
 from lab.guest.fabric.spaces import Spaces
-from lab.guest.network import Forwarding, Node
+from lab.guest.network import MOST_MULTICAST, Forwarding, Node
 
 INIT, ADD_INTERFACE, ADD_ENTRY = 200, 202, 204  # the same numbers for both IP versions
 BY_INDEX = 0x8  # VIFF_USE_IFINDEX
-MOST = 32  # interfaces of a router, MAXVIFS and MAXMIFS
 _VIF = struct.Struct("=HBBIi4s")
 _MIF = struct.Struct("=HBBHxxI")
-_MFC = struct.Struct(f"=4s4sH{MOST}sxx12xi")
+_MFC = struct.Struct(f"=4s4sH{MOST_MULTICAST}sxx12xi")
 _SOCKADDR = struct.Struct("=HHI16sI")
 
 
@@ -87,7 +86,7 @@ def _router(netlink: Netlink, version: int, entries: list[Forwarding]) -> socket
 def _entry(version: int, each: Forwarding, inward: int, out: list[int]) -> bytes:
     source, group = (ipaddress.ip_address(text).packed for text in (each.source, each.group))
     if version == 4:
-        return _MFC.pack(source, group, inward, bytes(1 if number in out else 0 for number in range(MOST)), 0)
+        return _MFC.pack(source, group, inward, bytes(1 if number in out else 0 for number in range(MOST_MULTICAST)), 0)
     ends = [_SOCKADDR.pack(socket.AF_INET6, 0, 0, address, 0) for address in (source, group)]
     chosen = sum(1 << number for number in out)
     return b"".join(ends) + struct.pack("=HxxI28x", inward, chosen)

@@ -10,11 +10,10 @@ from typing import Any
 
 from lab.guest.fabric import device
 from lab.guest.fabric.netlink import NLM_F_CREATE, Netlink, attribute, attributes, each_attribute
-from lab.guest.network import Node, Route
+from lab.guest.network import LAST, Node, Route
 
 RTM_GETROUTE = 26
 MAIN = 254
-LAST = 4278198272  # the metric of a VRF's last route, of Linux's Documentation/networking/vrf.rst
 _RTMSG = struct.Struct("=8BI")
 _NEXTHOP = struct.Struct("=HBBi")
 
@@ -29,8 +28,8 @@ def refuse(netlink: Netlink, family: int, table: int) -> None:
 
 
 def differences(netlink: Netlink, node: Node) -> Iterator[tuple[str, object, object]]:
-    """Yield (name, requested value, actual value) for each of the node's routes, if it has declared ones."""
-    if not any(route.declared or route.table for route in node.routes):
+    """Yield (name, requested value, actual value) for each of the node's routes, if it has declared ones or VRFs."""
+    if not node.vrfs and not any(route.declared for route in node.routes):
         return
     names = {state.index: name for name, state in device.links(netlink).items()}
     found = dict(_all(netlink, names))
@@ -40,6 +39,9 @@ def differences(netlink: Netlink, node: Node) -> Iterator[tuple[str, object, obj
         metric = route.metric or (standard if prefix.version == 6 else 0)
         where = f"{node.name}: route to {route.to}"
         yield where, _wanted(route), found.get((str(prefix), route.table or MAIN, metric))
+    for vrf in node.vrfs:
+        for last in ("0.0.0.0/0", "::/0"):
+            yield f"{node.name}: the end of the table of VRF {vrf.name}, {last}", True, (last, vrf.table, LAST) in found
 
 
 def _wanted(route: Route) -> dict[str, Any]:

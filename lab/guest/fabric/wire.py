@@ -23,6 +23,7 @@ from lab.guest.fabric.netlink import Netlink, attribute
 from lab.guest.network import Direction
 
 _PRIO = struct.Struct("=i16B")  # bands, and the band of each priority: the first is for frames that no filter matches
+_FEWEST = 2  # bands, TCQ_MIN_PRIO_BANDS
 _COUNTERS = ("packets", "bytes", "drops", "overlimits", "backlog")
 
 
@@ -37,7 +38,7 @@ def insert(wires: Netlink, end: str, direction: Direction, chance: tuple[str, st
     if not direction.delays:
         device.add_qdisc(wires, end, qdisc.netem(direction, qdisc.prng_seed(*chance)))
         return
-    options = _PRIO.pack(len(bands(direction)), *(0,) * 16)
+    options = _PRIO.pack(max(_FEWEST, len(bands(direction))), *(0,) * 16)
     prio = [attribute(qdisc.TCA_KIND, "prio"), attribute(qdisc.TCA_OPTIONS, options)]
     device.add_qdisc(wires, end, prio, handle=device.SHAPER)
     for place, band, seed in _placed(direction, chance):

@@ -92,6 +92,14 @@ def test_a_change_behind_our_back_is_noticed(kernel: UmlKernel, tmp_path: Path, 
     assert any(noticed in each for each in after) if noticed else after == []
 
 
+@pytest.mark.guest
+def test_all_delays_may_be_the_same(kernel: UmlKernel, tmp_path: Path) -> None:
+    """There is one netem then, but prio has two bands at least."""
+    changes: dict[str, Any] = {"rate": None, "forward": {"delays": {"receiver": "10 ms"}}}
+    before, after, _ = spoiled(kernel, tmp_path, "true", links={"path": changes})
+    assert before == after == []
+
+
 def run(code: bytes, frame: bytes) -> int:
     """What the classic BPF program returns for a frame, by the definition of its instructions."""
     steps: list[tuple[int, int, int, int]] = list(struct.iter_unpack("=HBBI", code))

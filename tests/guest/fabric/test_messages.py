@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
+from typing import cast
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.guest.fabric import qdisc
-from lab.guest.fabric.netlink import attribute, attributes
-from lab.guest.network import Direction, Shaper
+from lab.guest.fabric import qdisc, routes
+from lab.guest.fabric.netlink import Netlink, attribute, attributes
+from lab.guest.network import LAST, Direction, Kind, Node, Shaper, Vrf
 from lab.units import Duration, Rate, Size
 
 chances = st.floats(0, 1)
@@ -73,3 +74,26 @@ def test_counters_are_read() -> None:
         "drops": 3,
         "overlimits": 5,
     }
+
+
+class Told:
+    """A kernel that tells of these routes, and of no interface."""
+
+    def __init__(self, *bodies: bytes) -> None:
+        self.bodies = bodies
+
+    def dump(self, what: str, kind: int, _: bytes) -> tuple[bytes, ...]:  # noqa: ARG002
+        return self.bodies if kind == routes.RTM_GETROUTE else ()
+
+
+def test_the_end_of_a_vrfs_table_is_read_back() -> None:
+    node = Node("r", Kind.ROUTER, {}, (), (Vrf("red", 1001, ("eth0",)),))
+    end = attribute(6, LAST) + attribute(15, 1001)
+    bodies = [bytes([family, 0, 0, 0, 252, 3, 0, 7, 0, 0, 0, 0]) + end for family in (2, 10)]
+
+    def wrong(*bodies: bytes) -> list[str]:
+        found = routes.differences(cast("Netlink", Told(*bodies)), node)
+        return [name for name, wanted, actual in found if wanted != actual]
+
+    assert wrong(*bodies) == []
+    assert wrong(bodies[0]) == ["r: the end of the table of VRF red, ::/0"]
