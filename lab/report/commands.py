@@ -64,6 +64,8 @@ def _wires(network: _Plain, qdiscs: Sequence[_Plain]) -> Iterator[str]:
                 yield from _redirect(way, enters, inward)
                 enters = outward
             yield from _redirect(way, enters, leaves)
+        if (table := _direction(network, each).get("distribution", {})).get("table"):
+            yield f"# {table['name']}: tc needs this table as a file of its own, {table['name']}.dist (tc-netem(8))"
         if "delays" in each["options"]:
             yield from _by_destination(network, way, leaves, each)
             continue
@@ -74,18 +76,23 @@ def _wires(network: _Plain, qdiscs: Sequence[_Plain]) -> Iterator[str]:
 
 def _own(network: _Plain, wire: _Plain) -> _Plain:
     """Return the options of a wire's netem, with the jitter that tc needs for a distribution of this name."""
-    links = (each for each in network["links"] if each["name"] == wire["node"])
-    direction: _Plain = next((each[wire["direction"]] for each in links), {})
+    direction = _direction(network, wire)
     if "distribution" not in direction:
         return dict(wire["options"])
     return {**wire["options"], "jitter": direction["jitter"], "distribution": direction["distribution"]["name"]}
+
+
+def _direction(network: _Plain, wire: _Plain) -> _Plain:
+    """Return the direction of a wire, or an empty mapping for a network card."""
+    links = (each for each in network["links"] if each["name"] == wire["node"])
+    return next((each[wire["direction"]] for each in links), {})
 
 
 def _by_destination(network: _Plain, link: str, interface: str, wire: _Plain) -> Iterator[str]:
     """Yield the commands for a netem for each delay, and for the filters that choose one by the destination."""
     tc = f"tc -n {link}"
     delays = wire["options"]["delays"]
-    yield f"{tc} qdisc add dev {interface} root handle 1: prio bands {len(delays)} priomap {' '.join('0' * 16)}"
+    yield f"{tc} qdisc add dev {interface} root handle 1: prio bands {max(2, len(delays))} priomap {' '.join('0' * 16)}"
     for number, delay in enumerate(delays, 1):
         said = _netem({**_own(network, wire), "delay": delay})
         yield f"{tc} qdisc add dev {interface} parent 1:{number} netem {said}"
@@ -141,8 +148,8 @@ def _option(parameter: Sequence[Any]) -> str:
     if isinstance(value, bool):
         return str(key) if value else f"no{key}"
     if key in _WORDS:
-        return str(value)
-    return f"{key} {_bytes(value) if str(value).endswith('B') else _tight(value)}"
+        return quote(str(value))
+    return f"{key} {_bytes(value) if str(value).endswith('B') else quote(_tight(value))}"
 
 
 def _mtu(network: _Plain, node: str, interface: str) -> int:
@@ -164,7 +171,7 @@ def _netem(options: _Plain) -> str:
     delay, jitter = _tight(options["delay"]), _tight(options["jitter"])
     if delay != "0ns" or jitter != "0ns":
         said.append(f"delay {delay}" + (f" {jitter}" if jitter != "0ns" else ""))
-        said += [f"distribution {options['distribution']}"] if "distribution" in options else []
+        said += [f"distribution {quote(options['distribution'])}"] if "distribution" in options else []
     more = {"loss": "", "duplicate": "", "reorder": ""}
     if correlation := options.get("loss_correlation"):
         more["loss"] = f" {100 * correlation:g}%"

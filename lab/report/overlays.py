@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from lab.guest.network import LAST
 from lab.units import Duration, Size
 
 _Plain = Mapping[str, Any]
@@ -31,6 +32,7 @@ def described(overlay: _Plain) -> str:
 
 def notes(network: _Plain) -> Iterator[tuple[str, str]]:
     """Yield (name, text) for everything in a network that a picture of its wires does not show."""
+    groups = {entry["group"] for node in network["nodes"] for entry in node.get("multicast", ())}
     for overlay in network.get("overlays", ()):
         ends = (f"{end['node']} {end['name']} {' '.join(end['addresses'])}" for end in overlay["ends"])
         yield overlay["name"], f"{described(overlay)}: {', '.join(ends)}"
@@ -38,7 +40,7 @@ def notes(network: _Plain) -> Iterator[tuple[str, str]]:
         for vrf in node.get("vrfs", ()):
             yield f"VRF {vrf['name']}", f"on {node['name']}: {', '.join(vrf['interfaces'])}"
         for route in node["routes"]:
-            if route.get("declared"):
+            if route.get("declared") and not any(route["to"] == f"{group}/32" for group in groups):
                 yield "route", f"of {node['name']}: {_route(route)}"
         for entry in node.get("multicast", ()):
             way = f"{entry['interface']} to {', '.join(entry['out'])}"
@@ -51,6 +53,8 @@ def notes(network: _Plain) -> Iterator[tuple[str, str]]:
 
 def commands(network: _Plain) -> Iterator[str]:
     """Yield the commands that build what other links carry, and the routes."""
+    every = [end for link in (*network["links"], *network.get("overlays", ())) for end in link["ends"]]
+    addresses = {(end["node"], end["name"]): [text for text in end["addresses"] if ":" in text] for end in every}
     for overlay in network.get("overlays", ()):
         yield f"# {overlay['name']}: {described(overlay)}"
         for side, end in enumerate(overlay["ends"]):
@@ -59,9 +63,17 @@ def commands(network: _Plain) -> Iterator[str]:
     for node in network["nodes"]:
         for vrf in node.get("vrfs", ()):
             yield f"ip -n {node['name']} link add {vrf['name']} up type vrf table {vrf['table']}"
-            yield from (f"ip -n {node['name']} link set {name} master {vrf['name']}" for name in vrf["interfaces"])
+            for version in ("", " -6"):
+                last = f"unreachable default metric {LAST} table {vrf['table']}"
+                yield f"ip -n {node['name']}{version} route add {last}"
+            for name in vrf["interfaces"]:
+                yield f"ip -n {node['name']} link set {name} master {vrf['name']}"
+                for text in addresses[node["name"], name]:  # the port was down for a moment, and lost them
+                    yield f"ip -n {node['name']} address replace {text} dev {name}"
         for route in node["routes"]:
             yield f"ip -n {node['name']} route replace {_route(route)}"
+        if node.get("multicast"):
+            yield f"# {node['name']} forwards multicast: a program such as smcrouted adds its entries"
 
 
 def _created(overlay: _Plain, end: _Plain, side: int) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import json
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,13 +13,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.errors import LabError
+from lab.guest.network import Network
 from lab.metric import Capture
 from lab.metric.pcap import GLOBAL, beginning
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.report import trials
 from lab.report.commands import commands
-from lab.units import to_plain
+from lab.units import from_plain, to_plain
 from tests.packed import pack
 from tests.report.conftest import DATA
 
@@ -151,6 +155,40 @@ def test_a_token_bucket_is_shown_as_tc_commands(keep: Keep) -> None:
     said = commands(network, wires)
     assert "class add dev q0b parent 1: classid 1:1 htb burst 9000 rate 2mbit\n" in said
     assert "qdisc add dev q0b parent 1:1 pfifo limit 1000\n" in said
+
+
+def test_no_text_of_a_record_is_a_command(keep: Keep) -> None:
+    """The reader pastes these commands into a shell, and the record may come from somebody else."""
+    (record,) = keep("rate")
+    network, wires = to_plain(record.trial.network), record.json("qdiscs.before.json")
+    wires.append({"node": "path", "interface": "q0b", "direction": "forward", "kind": "codel", "options": {}})
+    wires[0]["options"]["jitter"] = "1 ms"
+    bad = {"kind": "cake", "parameters": [["diffserv", "x; touch hacked"], ["rtt", "1 ms; touch hacked"]]}
+    more = {"jitter": "1 ms", "distribution": {"name": "x; touch hacked", "table": "1 2"}, "queue": bad}
+    for way in ("forward", "back"):
+        network["links"][0][way] |= more
+    lines = [line for line in commands(network, wires).splitlines() if "hacked" in line]
+    assert lines
+    for line in lines:
+        assert line.startswith("#") or not any(word.startswith("touch") for word in shlex.split(line))
+    with pytest.raises((LabError, msgspec.ValidationError)):
+        from_plain(json.loads(json.dumps(network)), Network)
+
+
+def test_a_vrf_keeps_its_addresses_and_ends_its_table(keep: Keep) -> None:
+    (record,) = keep("rate")
+    network = to_plain(record.trial.network)
+    end = network["links"][0]["ends"][0]
+    node = next(each for each in network["nodes"] if each["name"] == end["node"])
+    node["vrfs"] = [{"name": "red", "table": 1001, "interfaces": [end["name"]]}]
+    lines = commands(network, ()).splitlines()
+    joins = lines.index(f"ip -n {node['name']} link set {end['name']} master red")
+    six = next(text for text in end["addresses"] if ":" in text)
+    assert lines[joins + 1] == f"ip -n {node['name']} address replace {six} dev {end['name']}"
+    for version in ("", " -6"):
+        assert (
+            f"ip -n {node['name']}{version} route add unreachable default metric 4278198272 table 1001" in lines[:joins]
+        )
 
 
 def test_delays_by_destination_are_shown_as_tc_commands(keep: Keep) -> None:
