@@ -204,7 +204,7 @@ def declare_routes(topology: Topology, made: Draft, network: FoundNetwork, path:
         node = nodes.get(made.names.get(space.name, ""))
         if node is None:
             continue
-        found = [route for route in space.routes if route.via and _adds(node, space.routes, route)]
+        found = _differing(node, [route for route in space.routes if route.via])
         kind = "routers" if node.kind is Kind.ROUTER else "hosts"
         routes = {_key(route): (route, _declared(route)) for route in found}  # the last one to a destination counts
         for index, (route, _) in enumerate(routes.values()):
@@ -217,6 +217,18 @@ def declare_routes(topology: Topology, made: Draft, network: FoundNetwork, path:
 
 def _key(route: FoundRoute) -> tuple[str, int]:
     return route.destination, route.metrics.get("metric", 0)
+
+
+def _differing(node: Node, given: list[FoundRoute]) -> list[FoundRoute]:
+    """Return the routes that are not among those that the lab computes, and the routes within them.
+
+    A declared route replaces the automatic routes within it, so the file's own routes there are declared, too.
+    """
+    wide: list[Any] = [ipaddress.ip_network(route.destination) for route in given if _adds(node, given, route)]
+    prefixes: list[tuple[FoundRoute, Any]] = [(route, ipaddress.ip_network(route.destination)) for route in given]
+    return [
+        route for route, own in prefixes if any(own.version == each.version and own.subnet_of(each) for each in wide)
+    ]
 
 
 def _adds(node: Node, given: list[FoundRoute], route: FoundRoute) -> bool:

@@ -320,7 +320,9 @@ def _next_hops(words: list[str]) -> tuple[list[str], dict[str, int]]:
         return [each for each in words if each != "nexthop"], {}
     parts = " ".join(words).split("nexthop")
     given = [_options(part.split(), "destination", ("via", "dev", "weight")) for part in parts[1:]]
-    return parts[0].split(), {each["via"]: quantities.count(each.get("weight", "1")) for each in given if "via" in each}
+    if any("via" not in each for each in given):
+        raise ValueError("one of several next hops needs an address; give it a via")
+    return parts[0].split(), {each["via"]: quantities.count(each.get("weight", "1")) for each in given}
 
 
 def _around(words: list[str], middle: str) -> tuple[list[str], str, list[str]]:

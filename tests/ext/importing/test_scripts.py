@@ -289,6 +289,35 @@ def test_a_route_that_differs_is_declared(imports: Imports) -> None:
     assert [(route.to, route.via) for route in routes] == [("0.0.0.0/0", "10.0.1.9")]
 
 
+TWO_WAYS = """\
+for i in n r1 r2 h2 h3; do ip netns add $i; done
+for r in r1 r2; do ip netns exec $r sysctl -w net.ipv4.ip_forward=1; done
+ip link add a netns n type veth peer name n netns r1
+ip link add b netns n type veth peer name n netns r2
+ip link add b netns r1 type veth peer name a netns r2
+ip link add h netns r2 type veth peer name r netns h2
+ip -n n addr add 10.0.1.1/24 dev a
+ip -n r1 addr add 10.0.1.2/24 dev n
+ip -n n addr add 10.0.2.1/24 dev b
+ip -n r2 addr add 10.0.2.2/24 dev n
+ip -n r1 addr add 10.0.3.1/24 dev b
+ip -n r2 addr add 10.0.3.2/24 dev a
+ip -n r2 addr add 10.2.0.1/24 dev h
+ip -n h2 addr add 10.2.0.2/24 dev r
+ip link add i netns r2 type veth peer name r netns h3
+ip -n r2 addr add 10.3.0.1/24 dev i
+ip -n h3 addr add 10.3.0.2/24 dev r
+"""
+
+
+def test_a_route_within_one_that_differs_is_declared(imports: Imports) -> None:
+    """The declared default would replace the automatic route to 10.2.0.0/24, which is the same as the file's."""
+    found = imports(TWO_WAYS + "ip -n n route add default via 10.0.1.2\nip -n n route add 10.2.0.0/24 via 10.0.2.2\n")
+    assert found.untaken == ()
+    routes = [(route.to, route.via) for route in found.topology.network.node("n").routes if ":" not in route.to]
+    assert routes == [("0.0.0.0/0", "10.0.1.2"), ("10.2.0.0/24", "10.0.2.2")]
+
+
 def test_a_route_through_an_address_without_a_link_is_named(imports: Imports) -> None:
     found = imports(ROUTED + "ip -n h1 route add 10.0.2.0/24 via 10.7.7.7\n")
     assert [each.line for each in found.untaken] == [9]
@@ -318,6 +347,7 @@ def test_a_routes_metrics_and_next_hops_are_taken(imports: Imports) -> None:
         ("ip -n a addr add 10.7.7.7/32 dev lo", "no interface without a link"),
         ("sysctl -w vm.swappiness=1", "only sysctls of net."),
         ("ip -n a route add 10.1.0.0/16 via 10.1.0.2 congctl reno", "congctl of a route"),
+        ("ip -n a route add 10.1.0.0/16 nexthop via 10.1.0.2 nexthop dev ea", "give it a via"),
         ("iperf3 -s", "lab shell"),
         ("tc -n a qdisc add dev va root netem delay banana", "'banana' is not a time"),
         ("tc -n a qdisc add dev va root hfsc default 1", "hfsc has no counterpart"),
