@@ -111,3 +111,12 @@ def test_another_cpu_prints_the_same(kernel: UmlKernel, tmp_path: Path) -> None:
     here = printed(kernel, tmp_path / "here", 1, part)
     emulated.boot_there(machine, kernel, part, [Boot(there, COMMAND, 1, MEMORY)], tmp_path / "machine")
     assert differences(here, (there / "printed").read_text().splitlines()) == []
+
+
+def test_another_place_of_the_files_prints_the_same(kernel: UmlKernel, tmp_path: Path) -> None:
+    printed_there = []
+    for name in ("a", "long" * 12):
+        place = tmp_path / name
+        part = emulated.unpacked(files(), place / "same", USED.match)
+        printed_there.append(printed(kernel, place / "here", 1, part))
+    assert differences(*printed_there) == []

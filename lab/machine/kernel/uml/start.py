@@ -20,6 +20,8 @@ from lab.units import Size
 UNREGISTERED = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
 # Without these options, every namespace would have a tunnel of each kind, and the first one a bond.
 NO_DEVICES = ("fb_tunnels=none", "bonding.max_bonds=0")
+# The length of the root folder's path. The kernel copies the path, so another length would take other memory.
+ROOT_LENGTH = 512
 START = 1_750_000_000_000_000_000  # ns: the date at a guest's boot in virtual time, 2025-06-15 15:06:40 UTC
 
 
@@ -53,7 +55,8 @@ def _command_line(program: Path, seccomp: bool, seed: int, clock: Clock, memory:
     """
     if "," in str(root.tree):
         raise MachineError(f"{root.tree}: a user-mode kernel cannot have a root folder with a comma in its path")
-    hidden = [f"mem={memory.bytes >> 10}K", f"seed={seed}", f"hostfs={root.tree}", "umid=guest", "uml_dir=boot"]
+    path = str(root.tree.absolute()).rjust(ROOT_LENGTH, "/")  # slashes at the start of a path count as one
+    hidden = [f"mem={memory.bytes >> 10}K", f"seed={seed}", f"hostfs={path}", "umid=guest", "uml_dir=boot"]
     if seccomp:
         hidden.append("seccomp=on")
     virtual = ["time-travel=inf-cpu", f"time-travel-start={START}"] if clock == "virtual" else []
