@@ -22,7 +22,7 @@ from lab.ext.cluster import parts
 from lab.ext.cluster import worker_tasks as pilot
 from lab.ext.cluster.parts import Part
 from lab.ext.cluster.remote_call import errand
-from lab.ext.cluster.where import SchedulerGone, address, connected
+from lab.ext.cluster.where import SchedulerGone, address, connected, lost, reached
 from lab.ext.cluster.worker_tasks import Plain
 from lab.ext.cluster.workers import Muster
 from lab.guest.trial import HOST, Trial, canonical
@@ -86,7 +86,8 @@ class _ClusterCrew:
         """Run each trial, the most expensive first. If the iteration ends early, the cluster ends the trials."""
         run = _Run(self, trials, started)
         try:
-            yield from run.outcomes()
+            with reached(self.client):
+                yield from run.outcomes()
         finally:
             run.recall()
 
@@ -167,7 +168,7 @@ class _Run:
     def recall(self) -> None:
         """Cancel the trials that were handed out, which also ends the workers' guests."""
         futures = [flight.future for flight in self.flying.values()]
-        with suppress(OSError, TimeoutError, RuntimeError, ValueError):  # the scheduler is gone
+        with suppress(SchedulerGone, OSError, TimeoutError, RuntimeError, ValueError), reached(self.crew.client):
             self.crew.client.cancel(futures)
             self.crew.client.unsubscribe_topic(self.topic)
 
@@ -247,7 +248,7 @@ class _Run:
         if flight.future.status == "error":
             return TrialFailed(f"the workers that ran it ended: {flight.future.exception()}", 1)
         if answer is None:
-            if self.crew.client.status not in ("running", "connecting"):
+            if lost(self.crew.client):
                 raise SchedulerGone
             return None
         if answer["unfit"]:

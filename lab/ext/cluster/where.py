@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from lab.base.owner import private
-from lab.errors import InputError, MachineError
+from lab.errors import InputError, LabError, MachineError
 from lab.machine.kernel import SCRATCH_PREFIX
 
 if TYPE_CHECKING:
@@ -32,6 +32,24 @@ class SchedulerGone(MachineError):
 
     def __init__(self) -> None:
         super().__init__("the cluster's scheduler is gone: finished trials are kept; run again to continue")
+
+
+def lost(client: Client) -> bool:
+    """Return whether Dask has given up the scheduler."""
+    return client.status not in ("running", "connecting")
+
+
+@contextmanager
+def reached(client: Client) -> Iterator[None]:
+    """Raise SchedulerGone in place of the many exceptions of Dask's calls after the loss of the scheduler."""
+    try:
+        yield
+    except LabError:
+        raise
+    except Exception:
+        if lost(client):
+            raise SchedulerGone from None
+        raise
 
 
 def address(client: Client) -> str:

@@ -41,3 +41,14 @@ def test_a_local_cluster_has_no_port_and_leaves_nothing(tmp_path: Path, monkeypa
         assert {each["host"] for each in client.scheduler_info()["workers"].values()} != set()
         assert listening(os.getpid()) == set()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_whatever_a_closed_client_raises_means_that_the_scheduler_is_gone() -> None:
+    with where.connected("local:1") as client:
+        future = client.submit(sum, (1, 2))
+        with pytest.raises(ZeroDivisionError), where.reached(client):
+            raise ZeroDivisionError
+        client.close()
+        for call in (lambda: client.cancel([future]), lambda: client.submit(sum, (1, 2)), client.nthreads):
+            with pytest.raises(where.SchedulerGone), where.reached(client):
+                call()
