@@ -45,7 +45,7 @@ test: setup-test kernel ## check style and types, run tests (ARGS="-k goodput")
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
-	@.venv/bin/pytest $(WORKERS) $(WATCHDOG) $(ARGS)
+	@.venv/bin/pytest $(WORKERS) $(WATCHDOG) --durations 40 --durations-min 5 $(ARGS)
 
 # The workers share the tests one by one, since no file of these is expensive to begin.
 check: setup-test ## check style and types, run quick tests that boot no kernel (ARGS="-x --ff")
