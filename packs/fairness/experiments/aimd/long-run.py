@@ -1,0 +1,55 @@
+"""Over five minutes, any number of Reno flows shares a bottleneck about evenly.
+
+Chiu and Jain (1989): additive increase with multiplicative decrease converges for n users. Equals have an index of 1.
+The claim any-number looks at the first 40 s.
+"""
+
+from lab import (
+    Arm,
+    Bulk,
+    Drawn,
+    Duration,
+    Experiment,
+    Flow,
+    Flows,
+    Implied,
+    Point,
+    Steady,
+    Sweep,
+    TcpInfo,
+    Within,
+    metric,
+    model,
+)
+
+
+def several(count: int) -> Point:
+    """So many flows, half of them from each of two senders, started within two seconds as each seed has it."""
+    flows = (
+        Flow(
+            f"flow-{number}",
+            Bulk(client=("sender", "rival")[number % 2], congestion="reno", duration=Duration.of("300 s")),
+            spread=Duration.of("2 s"),
+        )
+        for number in range(count)
+    )
+    return Point(count, workload=Flows(tuple(flows)))
+
+
+EXPERIMENT = Experiment(
+    topology="shared-bottleneck",
+    links={"bottleneck": {"rate": "50 Mbit/s"}},
+    workload=Bulk(),
+    probes=(TcpInfo(node="receiver", interval=Duration.of("200 ms")),),
+    metric=metric.jain_index(),
+    prediction=model.fairness_index,
+    arms=(Arm("reno", Implied(1, "equal shares")),),
+    sweep=Sweep("flows", (several(2), several(4), several(8), several(16))),
+    samples=10,
+    steady=Steady(),
+    drawn=Drawn(),
+    tolerance=Within(
+        0.05, because="'about' leaves a twentieth: one of two with a quarter more than the other has 0.99"
+    ),
+    accuracy=Within(0.05, because="the law is of an endless run, and this one has about seventy sawteeth"),
+)
