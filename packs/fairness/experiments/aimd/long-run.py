@@ -7,6 +7,7 @@ The claim any-number looks at the first 40 s.
 from lab import (
     Arm,
     Bulk,
+    Demonstrated,
     Drawn,
     Duration,
     Experiment,
@@ -36,6 +37,9 @@ def several(count: int) -> Point:
     return Point(count, workload=Flows(tuple(flows)))
 
 
+# Floyd and Jacobson (1992) add random times of up to a frame's time at the bottleneck to each packet: 246 us.
+NOISE = {"forward": {"delay": "125 us", "jitter": "123 us"}}
+
 EXPERIMENT = Experiment(
     topology="shared-bottleneck",
     links={"bottleneck": {"rate": "50 Mbit/s"}},
@@ -43,7 +47,18 @@ EXPERIMENT = Experiment(
     probes=(TcpInfo(node="receiver", interval=Duration.of("200 ms")),),
     metric=metric.jain_index(),
     prediction=model.fairness_index,
-    arms=(Arm("reno", Implied(1, "equal shares")),),
+    arms=(
+        Arm("reno", Implied(1, "equal shares")),
+        Arm(
+            "random-times",
+            Implied(1, "equal shares"),
+            links={"access": NOISE, "rival-access": NOISE},
+            explains=Demonstrated(
+                "phase effects: with equal frames and no noise, the same flow loses again and again at a full queue; "
+                "with random times of up to a frame's time, shares are even"
+            ),
+        ),
+    ),
     sweep=Sweep("flows", (several(2), several(4), several(8), several(16))),
     samples=10,
     steady=Steady(),
