@@ -59,8 +59,8 @@ CASES = (
 TASKS = ("lab.guest.network", "lab.guest.task", "lab.guest.trace", "lab.guest.share")
 NARROWED = {
     ("app", "ext"): ("lab.ext.EXTENSIONS",),
-    ("metric", "spec"): ("lab.spec.metric", "lab.spec.steady"),
-    ("model", "spec"): ("lab.spec.prediction",),
+    ("metric", "spec"): ("lab.spec.delays", "lab.spec.metric", "lab.spec.steady"),
+    ("model", "spec"): ("lab.spec.delays", "lab.spec.prediction"),
     ("model", "guest"): TASKS,
     ("experiment", "ext"): ("lab.ext.course.exercise", "lab.ext.mptcp.model", "lab.ext.mptcp.share"),
     **{(room, "spec"): CASES for room in ("verdict", "report")},

@@ -8,11 +8,14 @@ from itertools import permutations
 from math import prod
 from typing import Any, Literal, NamedTuple, Self
 
+from msgspec import structs
+
 from lab.base import version
 from lab.errors import InputError, LabError
 from lab.guest.network import Direction, Interface, Kind, Network, Node, Offloads
 from lab.guest.task import Interference, Reader, Traffic, Writer
-from lab.spec.prediction import Prediction
+from lab.spec.delays import delay_to
+from lab.spec.prediction import Odd, Prediction
 from lab.units import Duration, Rate, Size
 
 PathEnd = Literal["sender", "receiver"]
@@ -105,11 +108,12 @@ class Scenario:
         hops = _hops(network, sender.name, receiver.name)
         if name := next(_elsewhere(network, path, workload, hops), None):
             raise InputError(f"no prediction covers the way to '{name}': its address is not on the shortest path")
+        near, far = (hops[0].near, hops[-1].far) if hops else (_loopback(sender), _loopback(receiver))
         return cls(
-            tuple(hop.ahead for hop in hops),
-            tuple(hop.behind for hop in reversed(hops)),
-            Host(sender, hops[0].near if hops else _loopback(sender)),
-            Host(receiver, hops[-1].far if hops else _loopback(receiver)),
+            tuple(_towards(far, hop.ahead, workload.ip) for hop in hops),
+            tuple(_towards(near, hop.behind, workload.ip) for hop in reversed(hops)),
+            Host(sender, near),
+            Host(receiver, far),
             kernel,
             workload.writer(),
             workload.reader(),
@@ -127,9 +131,9 @@ class Scenario:
         )
 
     def check(self, prediction: Prediction) -> None:
-        """Raise ModelError if a hop has a setting that no model of the lab covers.
+        """Raise ModelError if a hop has a setting that no model of the lab covers, or that the prediction does not.
 
-        A definition holds on every path. A user's own prediction may cover the setting.
+        A definition holds on every path. A user's own prediction may cover all settings.
         """
         if prediction.kind == "definition" or not prediction.function.__module__.startswith(f"{__package__}."):
             return
@@ -137,6 +141,9 @@ class Scenario:
             for hop in (*each.forward, *each.reverse):
                 for what in _unmodelled(hop):
                     raise ModelError(f"{what}: no model of the lab covers this")
+                for setting, what in _odd(hop):
+                    if setting not in prediction.covers:
+                        raise ModelError(f"{what}: {prediction.name} does not cover this")
 
     def reversed(self) -> Self:
         """Return the scenario with the path from the receiver to the sender. The programs keep their roles."""
@@ -202,6 +209,20 @@ def _unmodelled(hop: Direction) -> Iterator[str]:
         yield "the delay depends on the destination"
     if hop.queue and hop.queue.is_bucket:
         yield f"a token bucket ({hop.queue.kind}) limits the rate"
+    if hop.trace:
+        yield "a trace decides when the link carries frames"
+    if hop.slot:
+        yield "the wire holds frames, and releases them together"
+
+
+def _odd(hop: Direction) -> Iterator[tuple[Odd, str]]:
+    """Yield the settings that only some predictions cover."""
+    if hop.changes:
+        yield "changes", "the path changes while the workload runs"
+    if hop.corrupt:
+        yield "corrupt", "the path flips bits of frames, so that they are lost"
+    if hop.burst_loss:
+        yield "burst_loss", "the path loses frames in bursts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,6 +258,12 @@ class _Hop(NamedTuple):
     ahead: Direction
     behind: Direction
     far: Interface
+
+
+def _towards(end: Interface, hop: Direction, version: int) -> Direction:
+    """Return the direction with the delay of frames to this end."""
+    own = next((each for each in end.addresses if (":" in each) == (version == 6)), None)
+    return structs.replace(hop, delay=delay_to(hop, own)) if own and hop.delays else hop
 
 
 def _hops(network: Network, start: str, goal: str) -> tuple[_Hop, ...]:

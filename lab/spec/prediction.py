@@ -18,6 +18,7 @@ from lab.units import Value
 
 Predictor = Callable[[Any], Value]  # takes the subject of the prediction: the path, and what runs on it
 Kind = Literal["law", "replay", "simulation", "definition", "undeclared"]
+Odd = Literal["burst_loss", "changes", "corrupt"]  # settings of a link that only some laws cover
 
 
 @runtime_checkable
@@ -40,6 +41,7 @@ class Prediction:
     because: str = ""  # why a definition cannot fail, or why a simulation has no law
     long_run: bool = False  # whether a law is about the long run, so that its figure excludes the start
     accuracy: float | None = None  # the largest error to expect within a law's range, as a share of the measured figure
+    covers: tuple[Odd, ...] = ()  # the settings with which its figure holds, of those that few predictions cover
 
     def __post_init__(self) -> None:
         for name in WRAPPER_ASSIGNMENTS:  # so that help() shows the function's own docstring
@@ -89,20 +91,29 @@ class Prediction:
 
 
 def law(
-    *, formula: str, source: str, long_run: bool = False, accuracy: float | None = None
+    *,
+    formula: str,
+    source: str,
+    long_run: bool = False,
+    accuracy: float | None = None,
+    covers: tuple[Odd, ...] = (),
 ) -> Callable[[Predictor], Prediction]:
     """Return a decorator that declares a closed form, its source, and whether its figure is about the long run.
 
-    `accuracy` is the largest error to expect within the law's range, as a share of the measured figure.
+    `accuracy` is the largest error to expect within the law's range, as a share of the measured figure. `covers` names
+    settings of links with which the law holds, of those that most laws do not cover.
     """
     return lambda function: Prediction(
-        function, "law", formula=formula, source=source, long_run=long_run, accuracy=accuracy
+        function, "law", formula=formula, source=source, long_run=long_run, accuracy=accuracy, covers=covers
     )
 
 
-def replay(*, formula: str, source: str) -> Callable[[Predictor], Prediction]:
-    """Return a decorator that declares a closed form with a kernel's own constants or rounding, and their source."""
-    return lambda function: Prediction(function, "replay", formula=formula, source=source)
+def replay(*, formula: str, source: str, covers: tuple[Odd, ...] = ()) -> Callable[[Predictor], Prediction]:
+    """Return a decorator that declares a closed form with a kernel's own constants or rounding, and their source.
+
+    `covers` is that of `law`.
+    """
+    return lambda function: Prediction(function, "replay", formula=formula, source=source, covers=covers)
 
 
 def simulation(*, of: str, law: Prediction | None = None, no_law: str = "") -> Callable[[Predictor], Prediction]:

@@ -7,7 +7,18 @@ import pytest
 from msgspec import structs
 
 import lab.model
-from lab.guest.network import Change, DelayTo, Direction, Distribution, Offloads, Queue, Shaper
+from lab.guest.network import (
+    BurstLoss,
+    Change,
+    DelayTo,
+    Direction,
+    Distribution,
+    Offloads,
+    Queue,
+    Shaper,
+    Slot,
+    Trace,
+)
 from lab.guest.workload import Bulk, SmallWrites
 from lab.model import (
     KernelTraits,
@@ -49,6 +60,14 @@ UNKNOWN |= {
     f"token bucket .{kind}": {"queue": Queue(kind, (("burst", "4000 B"), ("limit", limit)))}
     for kind, limit in (("tbf", "9000 B"), ("htb", 9))
 }
+UNKNOWN["releases them together"] = {"slot": Slot(Duration.of("100 ms"), Duration.of("100 ms"), packets=1)}
+UNKNOWN["trace decides"] = {"rate": None, "trace": Trace("radio.csv", "1")}
+# Only laws that declare it cover these.
+ODD: dict[str, dict[str, Any]] = {
+    "changes": {"changes": (Change(Duration.of("1 ms"), down=Duration.of("100 s")),)},
+    "corrupt": {"corrupt": 0.3},
+    "burst_loss": {"burst_loss": BurstLoss(0.3, 0.01, 1.0, 0.0)},
+}
 PREDICTIONS = [each for each in vars(lab.model).values() if isinstance(each, Prediction) and each.kind != "definition"]
 
 
@@ -73,6 +92,18 @@ def test_settings_that_no_model_covers_are_refused(model: Prediction, reason: st
     for ways in ((strange, WIRE), (WIRE, strange)):
         with pytest.raises(ModelError, match=reason):
             model(over(*ways, ASKED[0][1]))
+
+
+@pytest.mark.parametrize("setting", ODD)
+def test_a_law_covers_odd_settings_only_if_it_declares_them(setting: str) -> None:
+    strange = structs.replace(WIRE, **ODD[setting])
+    for about in (over(strange, WIRE, ASKED[0][1]), over(WIRE, strange, ASKED[0][1])):
+        for model in PREDICTIONS:
+            if setting in model.covers:
+                about.check(model)
+            else:
+                with pytest.raises(ModelError, match=f"{model.name} does not cover this"):
+                    model(about)
 
 
 def test_a_users_own_prediction_may_cover_them() -> None:

@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 from msgspec import structs
 
 from lab import model
+from lab.guest.network import Change
 from lab.guest.task import Writer
 from lab.guest.workload import Iperf3, SmallWrites, WriteStyle
 from lab.model import ModelError, Scenario
 from lab.model.window import rcv_window, smaller_window
-from lab.units import Duration, Size, Value
+from lab.units import Duration, Rate, Size, Value
 from tests.examples import examples
 from tests.model.scenarios import hop, host, scenario
 
@@ -117,6 +118,27 @@ def test_bbr_has_two_products_in_flight_and_some_bursts() -> None:
     assert model.bbr_inflight_bound(slow) == Value(9 + 2 + 3 * 2 + 1 + 2, "1")
     with pytest.raises(ModelError, match="single flow with BBR"):
         model.bbr_inflight_bound(scenario(there, back, writer=Writer(congestion="cubic")))
+
+
+@pytest.mark.parametrize(
+    ("change", "holds"),
+    [
+        (Change(Duration.of("4 s"), rate=Rate.of("25 Mbit/s")), True),
+        (Change(Duration.of("4 s"), rate=Rate.of("200 Mbit/s")), False),
+        (Change(Duration.of("4 s"), rate=Rate.of("25 Mbit/s"), loss=0.1), False),
+        (Change(Duration.of("4 s"), delay=Duration.of("1 s")), False),
+    ],
+    ids=["slower", "faster", "slower and lossy", "longer"],
+)
+def test_bbrs_bound_is_that_of_the_rate_before_it_falls(change: Change, holds: bool) -> None:
+    there, back = hop("100 Mbit/s", "20 ms"), hop("100 Mbit/s")
+    bbr = Writer(congestion="bbr")
+    later = scenario(structs.replace(there, changes=(change,)), back, writer=bbr)
+    if holds:
+        assert model.bbr_inflight_bound(later) == model.bbr_inflight_bound(scenario(there, back, writer=bbr))
+    else:
+        with pytest.raises(ModelError, match="whose rate only falls"):
+            model.bbr_inflight_bound(later)
 
 
 @pytest.mark.parametrize(("load", "frames"), [(0.5, 0.5), (0.8, 2), (0.9, 4.5)])

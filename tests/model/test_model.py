@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from lab import model
 from lab.errors import InputError
-from lab.guest.network import Interface, Kind, Link, Network, Node, Offloads, Route
+from lab.guest.network import DelayTo, Interface, Kind, Link, Network, Node, Offloads, Route
 from lab.guest.task import Reader, Task, Writer
 from lab.guest.workload import Bulk, Iperf3, Netcat
 from lab.model import KernelTraits, ModelError, Scenario
@@ -200,6 +201,22 @@ def test_scenario_of_a_network() -> None:
         "sender",
         "receiver",
     )
+
+
+def test_a_path_has_the_delay_of_its_destination() -> None:
+    """The lab's own predictions refuse such a path; a user's may use `base_rtt`."""
+    link = NETWORK.links[1]
+    addressed = tuple(
+        structs.replace(end, addresses=(f"10.0.0.{number}/24",)) for number, end in enumerate(link.ends, 1)
+    )
+    delays = DelayTo("10.0.0.1/32", Duration.of("50 ms")), DelayTo("10.0.0.0/24", Duration.of("9 s"))
+    to_sender = structs.replace(link, ends=addressed, back=structs.replace(link.back, delays=delays))
+    network = structs.replace(NETWORK, links=(NETWORK.links[0], to_sender))
+    plain, found = (Scenario.of(each, ("sender", "receiver"), KERNEL, Iperf3()) for each in (NETWORK, network))
+    assert (plain.reverse[-1].delay, found.reverse[-1].delay) == (Duration.of("2 ms"), Duration.of("50 ms"))
+    assert model.base_rtt(found).number - model.base_rtt(plain).number == pytest.approx(0.048)
+    with pytest.raises(ModelError, match="the delay depends on the destination"):
+        model.rtt_of_ping(found)
 
 
 def test_a_scenario_reversed_is_that_of_the_other_direction() -> None:
