@@ -264,4 +264,6 @@ def _rate(record: Record, link: str, way: Way) -> int:
     found = next((each for each in links if each["name"] == link), None)
     if found is None or not found[way]["rate"]:
         raise RecordError(f"the network has no link '{link}' with a rate {way}")
+    if any(change.get("rate") for change in found[way].get("changes", ())):
+        raise MetricError(f"the rate of link '{link}', {way}, changes: there is no rate to compare with")
     return Rate.of(found[way]["rate"]).bps

@@ -32,7 +32,7 @@ def queue_drops_since_first(link: str, seconds: float, way: Way = "forward") -> 
     """
 
     def measure(record: Record) -> Value:
-        samples = record.json(outputs.queue(link, way))
+        samples = _samples(record, link, way)
         before = samples[0]["drops"]
         first = next((each["ns"] for each in samples if each["drops"] > before), None)
         if first is None:
@@ -112,7 +112,7 @@ def mean_queue_delay(link: str, way: Way = "forward") -> Measure:
 
 def _course(record: Record, link: str, way: Way, unit: str, figure: Callable[[list[_Sample]], float]) -> Course:
     """Return a figure of a queue's samples, over the time in which all flows send."""
-    samples: list[_Sample] = record.json(outputs.queue(link, way))
+    samples = _samples(record, link, way)
     if len(samples) < 2:
         raise MetricError(f"the queue of link {link}, {way}, was sampled fewer than two times")
     zero = samples[0]["ns"]
@@ -126,6 +126,20 @@ def _course(record: Record, link: str, way: Way, unit: str, figure: Callable[[li
     return Course(begin / 1e9, min(end, times[-1]) / 1e9, unit, between)
 
 
+def _samples(record: Record, link: str, way: Way) -> list[_Sample]:
+    """Return what the probe `QueueState` read. Without a separate queue, it counts the wire's frames in flight, too."""
+    for each in record.trial.network["links"]:
+        if each["name"] == link and not each[way].get("queue"):
+            raise MetricError(_no_queue(link, way))
+    found: list[_Sample] = record.json(outputs.queue(link, way))
+    return found
+
+
+def _no_queue(link: str, way: Way) -> str:
+    wait = "frames wait in the wire's netem, beside those in flight; give the link a queue, such as pfifo"
+    return f"link {link}, {way}, has no separate queue: {wait}"
+
+
 def _during(record: Record, link: str, way: Way, key: str) -> float:
     before, after = (_queue(record, when, link, way)[key] for when in (outputs.QDISCS_BEFORE, outputs.QDISCS_AFTER))
     return float(after - before)
@@ -136,4 +150,4 @@ def _queue(record: Record, when: str, link: str, way: Way) -> dict[str, Any]:
     for each in record.json(when):
         if (each["node"], each["direction"]) == (link, way) and each["kind"] != "netem":
             return dict(each)
-    raise MetricError(f"link {link}, {way}, has no separate queue")
+    raise MetricError(_no_queue(link, way))

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from typing import Any
 
+from lab.guest.network import Direction, Shaper
 from lab.metric.arrays import Floats, Ints, np
 from lab.metric.capture import Capture
 from lab.metric.metrics import capture_of
 from lab.metric.tools import Way
 from lab.record.record import Record
+from lab.spec.delays import delay_to
 from lab.spec.metric import Measure, MetricError, Quantile, measures
 from lab.spec.steady import Course, OverTime
-from lab.units import Duration, Rate
+from lab.units import from_plain
 
 FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a capture does not count: preamble, FCS and gap
 _ROW = [("key", "u8"), ("seq", "u4"), ("stamp", "u4"), ("payload", "i4")]
@@ -42,8 +44,9 @@ def queue_delay(link: str = "path", quantile: Quantile = 0.5, way: Way = "forwar
 def sojourns(record: Record, link: str = "path", way: Way = "forward") -> tuple[Ints, Floats]:
     """Return (times in ns, seconds in the queue) of the data segments that crossed the link, in order.
 
-    The time in the queue excludes the link's delay and the segment's own time on the wire. Raises MetricError if a side
-    of the link was not captured, or no segment was captured on both sides.
+    The time in the queue excludes the link's delay to the segment's destination, and the segment's own time on the
+    wire. Raises MetricError if a side of the link was not captured, if no segment was captured on both sides, and for a
+    link whose delay or rate is not the same for all segments.
     """
     found: list[dict[str, Any]] = [each for each in record.trial.network["links"] if each["name"] == link]
     if not found:
@@ -53,14 +56,32 @@ def sojourns(record: Record, link: str = "path", way: Way = "forward") -> tuple[
     sent, came = transits(before, after)
     if not len(sent):
         raise MetricError(f"no data segment was captured on both sides of link '{link}'")
-    direction = found[0][way]
+    direction = from_plain(found[0][way], Direction)
+    if reason := _varies(direction):
+        raise MetricError(f"link '{link}', {way}, {reason}: the captures do not show how long a segment waited")
     frame, time = before.columns("frame", "time_ns")
-    frames = 8 * (frame[sent].astype(np.int64) + FRAME_OVERHEAD)
-    own = frames * 1e9 / Rate.of(direction["rate"]).bps if direction["rate"] else 0.0
+    own = np.zeros(len(sent))
+    if direction.rate and not (direction.queue and direction.queue.is_bucket and direction.queue.own_rate is None):
+        own = 8 * (frame[sent].astype(np.int64) + FRAME_OVERHEAD) * 1e9 / direction.rate.bps
+    delay = np.full(len(sent), direction.delay.ns, np.int64)
+    if direction.delays:
+        of_flows = [delay_to(direction, each.destination).ns for each in before.flows]
+        delay = np.array(of_flows, np.int64)[before.flow[sent]]
     start = time[sent]
-    waited = after.time_ns[came] - start - Duration.of(direction["delay"]).ns - own
+    waited = after.time_ns[came] - start - delay - own
     order = np.argsort(start, kind="stable")
     return start[order], np.maximum(waited[order], 0.0) / 1e9
+
+
+def _varies(direction: Direction) -> str:
+    """Return why a segment's time on the wire is not known from its size and its destination, or ''."""
+    if any(change.rate is not None or change.delay is not None for change in direction.changes):
+        return "has a rate or a delay that changes"
+    if direction.jitter.ns or direction.reorder or direction.slot:
+        return "delays each frame differently"
+    if direction.shaper is Shaper.NIC:
+        return "has its queue in the sender's interface, before the capture"
+    return ""
 
 
 def transits(before: Capture, after: Capture) -> tuple[Ints, Ints]:

@@ -1,13 +1,20 @@
 """What a link's queue did, from its counters before and after, and over time."""
 
 import json
+from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from lab import metric
+from lab.guest.network import Network, Queue
 from lab.metric import MetricError
-from lab.units import Value
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.spec import find
+from lab.units import Value, to_plain
 from tests.kinds import Keep
+from tests.trials import trial
 
 
 def qdiscs(packets: int, drops: int, marks: int | None, lost: int = 0) -> bytes:
@@ -90,3 +97,25 @@ def test_a_queue_whose_marks_were_not_seen_has_no_share_of_them(record: Keep) ->
     samples = [{"ns": n, "packets": n, "drops": 0, "backlog": 1} for n in range(3)]
     with pytest.raises(MetricError, match="does not mark packets"):
         metric.queue_marked_share("path")(record({"queue.path.forward.json": json.dumps(samples).encode()}))
+
+
+def on(root: Path, network: Network) -> Record:
+    """Ten frames are on the wire at each look, and netem drops one in ten at random."""
+    samples = [{"ns": n * 10**8, "packets": 100 * n, "drops": 10 * n, "backlog": 10} for n in range(10)]
+    with Store(root).stage(trial(network=to_plain(network))) as stage:
+        (stage.out / "queue.path.forward.json").write_text(json.dumps(samples))
+        return stage.commit({})
+
+
+@pytest.mark.parametrize(
+    "figure",
+    [metric.mean_queue_delay("path"), metric.queue_dropped_share("path"), metric.queue_drops_since_first("path", 0.1)],
+    ids=lambda figure: figure.name,
+)
+def test_frames_in_flight_on_a_plain_wire_are_no_queue(tmp_path: Path, figure: metric.DeclaredMetric) -> None:
+    plain = find.topology("symmetric-1g").network
+    with pytest.raises(MetricError, match=r"link path, forward, has no separate queue: .* give the link a queue"):
+        figure(on(tmp_path, plain))
+    (link,) = plain.links
+    queued = structs.replace(link, forward=structs.replace(link.forward, queue=Queue("pfifo", (("limit", 9),))))
+    assert figure(on(tmp_path, structs.replace(plain, links=(queued,)))).number > 0
