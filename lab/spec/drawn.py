@@ -13,9 +13,14 @@ from typing import Annotated
 
 from msgspec import Meta, structs
 
-from lab.guest.network import Direction, Link, Network, Queue
+from lab.guest.fabric.distribution import reach
+from lab.guest.network import DelayTo, Direction, Link, Network, Queue, Setting
 from lab.guest.typed import Declared
-from lab.units import Duration, Rate
+from lab.units import Duration, Rate, Size
+
+_COARSE = 400_000  # bit/s: with a lower rate, a step of 8 kbit/s is more than a share
+_RATES = ("rate", "ceil", "peakrate")  # of a token bucket
+_HEADER = 14  # bytes of a frame that a queue counts beside the packet
 
 _Share = Annotated[float, Meta(ge=0, le=0.2)]
 
@@ -43,35 +48,65 @@ class Drawn(Declared):
         return f"each seed draws {', '.join(said)}"
 
     def of(self, network: Network, seed: int) -> Network:
-        """Return the network that this seed draws. The network is the same for every arm and on every machine."""
+        """Return the network that this seed draws. The network is the same for every arm and on every machine.
+
+        A bucket's own rate, its latency, limits in bytes and delays by destination are drawn like those of the link.
+        Changes keep their figures, so a change to the declared rate does not go back to the drawn one.
+        """
         longest = max((way.delay.ns for link in network.links for way in (link.forward, link.back)), default=0)
         return structs.replace(network, links=tuple(self._link(link, seed, longest) for link in network.links))
 
     def _link(self, link: Link, seed: int, longest: int) -> Link:
         dice = Random(f"{seed} {link.name}")
         delay, rate, limit = (2 * dice.random() - 1 for _ in range(3))
+        faster, deeper = 1 + self.rate * rate, 1 + self.limit * limit
+
+        def longer(way: Direction, declared: Duration) -> Duration:
+            """Return the drawn delay, which is at least the time by which the jitter may make a frame early."""
+            ns = declared.ns * (1 + self.delay * delay) or longest * self.delay * (1 + delay) / 2
+            return Duration(max(_whole(ns, 1_000), _early(way)))
 
         def drawn(way: Direction) -> Direction:
-            ns = way.delay.ns * (1 + self.delay * delay) or longest * self.delay * (1 + delay) / 2
             return structs.replace(
                 way,
-                delay=Duration(_whole(ns, 1_000)),
-                rate=way.rate and Rate(_whole(way.rate.bps * (1 + self.rate * rate), 8_000)),
-                limit=round(way.limit * (1 + self.limit * limit)),
-                queue=way.queue and _with_limit(way.queue, 1 + self.limit * limit),
+                delay=longer(way, way.delay),
+                rate=_rate(way.rate, faster),
+                limit=round(way.limit * deeper),
+                queue=way.queue and _queue(way, way.queue, faster, deeper),
+                delays=tuple(DelayTo(each.to, longer(way, each.delay)) for each in way.delays),
             )
 
         return structs.replace(link, forward=drawn(link.forward), back=drawn(link.back))
 
 
 def _whole(number: float, step: int) -> int:
-    """Return the nearest multiple of `step`. The kernel stores rates in whole bytes per second."""
+    """Return the nearest multiple of `step`."""
     return step * round(number / step)
 
 
-def _with_limit(queue: Queue, factor: float) -> Queue:
-    given = [
-        (name, round(value * factor) if name == "limit" and isinstance(value, int) else value)
-        for name, value in queue.parameters
-    ]
-    return structs.replace(queue, parameters=tuple(given))
+def _rate(rate: Rate | None, factor: float) -> Rate | None:
+    """Return the drawn rate. The kernel stores rates in whole bytes per second."""
+    return rate and Rate(_whole(rate.bps * factor, 8_000 if rate.bps >= _COARSE else 8))
+
+
+def _early(way: Direction) -> int:
+    """Return how much a frame may be earlier than the delay, in ns."""
+    return (way.jitter if way.distribution is None else reach(way.distribution, way.jitter)[0]).ns
+
+
+def _queue(way: Direction, queue: Queue, faster: float, deeper: float) -> Queue:
+    """Return the drawn queue. RED's thresholds keep their place in its limit. A tbf takes each full frame."""
+    least = way.mtu.bytes + _HEADER if queue.kind == "tbf" else 0
+
+    def drawn(name: str, value: Setting) -> Setting:
+        if name in _RATES:
+            return str(Rate(_whole(Rate.of(str(value)).bps * faster, 8)))
+        if name == "latency":
+            return str(Duration(_whole(Duration.of(str(value)).ns * deeper, 1_000)))
+        if name == "limit" and isinstance(value, int):
+            return round(value * deeper)
+        if name == "limit" or (queue.kind == "red" and name in ("min", "max")):
+            return str(Size(max(round(Size.of(str(value)).bytes * deeper), least)))
+        return value
+
+    return structs.replace(queue, parameters=tuple((name, drawn(name, value)) for name, value in queue.parameters))
