@@ -7,7 +7,7 @@ from shlex import quote
 from typing import Any
 
 from lab.report import overlays
-from lab.units import Size
+from lab.units import Duration, Size
 
 _Plain = Mapping[str, Any]
 
@@ -42,6 +42,12 @@ def _links(network: _Plain) -> Iterator[str]:
             yield f"ip netns exec {node} ethtool -K {name} {offloads}"
             if end["gso_max_segs"]:
                 yield f"ip -n {node} link set {name} gso_max_segs {end['gso_max_segs']}"
+            if waits := Duration.of(end.get("gro_flush_timeout", "0 ns")).ns:
+                for file, value in (
+                    ("gro_flush_timeout", waits),
+                    ("napi_defer_hard_irqs", end["napi_defer_hard_irqs"]),
+                ):
+                    yield f"ip netns exec {node} sh -c 'echo {value} > /sys/class/net/{name}/{file}'"
 
 
 def _wires(network: _Plain, qdiscs: Sequence[_Plain]) -> Iterator[str]:
@@ -58,6 +64,7 @@ def _wires(network: _Plain, qdiscs: Sequence[_Plain]) -> Iterator[str]:
             enters = leaves[:-1] + ("a" if leaves.endswith("b") else "b")
             inward, outward = f"q{leaves[1:]}", f"p{leaves[1:]}"
             yield f"# {way}, {each['direction']}"
+            yield from _beyond_tc(network, each)
             if (way, inward) in staged:
                 yield f"ip link add {inward} netns {way} type veth peer name {outward} netns {way}"
                 yield from (f"ip -n {way} link set {end} up" for end in (inward, outward))
@@ -72,6 +79,30 @@ def _wires(network: _Plain, qdiscs: Sequence[_Plain]) -> Iterator[str]:
         netem = each["kind"] == "netem"
         said = _netem(_own(network, each)) if netem else _tbf(each["options"], _mtu(network, way, leaves))
         yield f"tc -n {way} qdisc add dev {leaves} root {each['kind']} {said}"
+
+
+def _beyond_tc(network: _Plain, wire: _Plain) -> Iterator[str]:
+    """Yield a comment for each setting of a direction that these commands do not make."""
+    direction = _direction(network, wire)
+    if trace := direction.get("trace"):
+        yield f"# the trace {trace['file']!a} decides when a frame leaves: tc has no qdisc for this"
+    ends = next((link["ends"] for link in network["links"] if link["name"] == wire["node"]), ())
+    if ends and _bytes(direction["mtu"]) < max(_bytes(end["mtu"]) for end in ends):
+        yield f"# a packet of more than {direction['mtu']} is lost"
+    for change in direction.get("changes", ()):
+        yield f"# a change, which tc does not make by itself: {', '.join(_said(change))}"
+
+
+def _said(change: _Plain) -> Iterator[str]:
+    """Yield a change's settings in words."""
+    yield f"at {change['at']}"
+    for key, value in change.items():
+        if key == "loss":
+            yield f"loss {100 * value:g}%"
+        elif key == "shared":
+            yield "in both directions at once"
+        elif key != "at" and value is not None:
+            yield f"{key.replace('_', ' ')} {value}"
 
 
 def _own(network: _Plain, wire: _Plain) -> _Plain:
@@ -170,20 +201,40 @@ def _netem(options: _Plain) -> str:
     said = []
     delay, jitter = _tight(options["delay"]), _tight(options["jitter"])
     if delay != "0ns" or jitter != "0ns":
-        said.append(f"delay {delay}" + (f" {jitter}" if jitter != "0ns" else ""))
+        correlated = options.get("jitter_correlation")
+        alike = f" {_share(correlated)}" if correlated else ""
+        said.append(f"delay {delay}" + (f" {jitter}{alike}" if jitter != "0ns" else ""))
         said += [f"distribution {quote(options['distribution'])}"] if "distribution" in options else []
     more = {"loss": "", "duplicate": "", "reorder": ""}
     if correlation := options.get("loss_correlation"):
-        more["loss"] = f" {100 * correlation:g}%"
+        more["loss"] = f" {_share(correlation)}"
     if gap := options.get("reorder_gap"):
         more["reorder"] = f" gap {gap}"
-    said += [f"{key} {100 * options[key]:g}%{more[key]}" for key in _CHANCES if options[key]]
+    said += [f"{key} {_share(options[key])}{more[key]}" for key in _CHANCES if options[key]]
+    if burst := options.get("burst_loss"):
+        said.append(f"loss gemodel {' '.join(map(_share, burst))}")
+    if corrupt := options.get("corrupt"):
+        said.append(f"corrupt {_share(corrupt)}")
+    if slot := options.get("slot"):
+        said.append(_slot(*slot))
     if options["rate"]:
         said.append(f"rate {_tight(options['rate'])} {_bytes(options['overhead'])}")
     said.append(f"limit {options['limit']}")
-    if options.get("seed") and (jitter != "0ns" or any(options[key] for key in _CHANCES)):
+    chances = (*(options[key] for key in _CHANCES), options.get("burst_loss"), options.get("corrupt"))
+    if options.get("seed") and (jitter != "0ns" or any(chances) or (slot and slot[0] != slot[1])):
         said.append(f"seed {int(options['seed'], 16)}")
     return " ".join(said)
+
+
+def _slot(least: str, most: str, packets: int, size: int) -> str:
+    """Return a slot for tc. Its zeros mean any number."""
+    limits = "".join(f" {name} {value}" for name, value in (("packets", packets), ("bytes", size)) if value)
+    return f"slot {_tight(least)} {_tight(most)}{limits}"
+
+
+def _share(share: float) -> str:
+    """Return a share in tc's form: 0.01 as 1%."""
+    return f"{100 * share:g}%"
 
 
 def _bytes(size: str) -> int:

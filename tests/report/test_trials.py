@@ -157,6 +157,30 @@ def test_a_token_bucket_is_shown_as_tc_commands(keep: Keep) -> None:
     assert "qdisc add dev q0b parent 1:1 pfifo limit 1000\n" in said
 
 
+def test_every_setting_of_a_wire_is_a_command_or_a_comment(keep: Keep) -> None:
+    (record,) = keep("rate")
+    network, wires = to_plain(record.trial.network), record.json("qdiscs.before.json")
+    wires[0]["options"] |= {
+        "jitter": "3 s",
+        "jitter_correlation": 0.25,
+        "burst_loss": [0.01, 0.2, 1.0, 0.0],
+        "corrupt": 0.001,
+        "slot": ["1 ms", "50 ms", 4, 0],
+    }
+    changes = [{"at": "5 s", "rate": "2 Mbit/s", "loss": 0.1}, {"at": "0 ns", "every": "15 s", "down": "1 s"}]
+    trace = {"file": "radio\ntouch hacked", "counts": "1", "opportunity": "1500 B"}
+    network["links"][0]["forward"] |= {"changes": changes, "trace": trace, "mtu": "1400 B"}
+    network["links"][0]["ends"][1] |= {"gro_flush_timeout": "20 us", "napi_defer_hard_irqs": 1}
+    said = commands(network, wires)
+    chance = "delay 100ms 3s 25% loss gemodel 1% 20% 100% 0% corrupt 0.1% slot 1ms 50ms packets 4"
+    assert f"netem {chance} rate 1gbit 24 limit 5 seed 42\n" in said
+    assert "# a change, which tc does not make by itself: at 5 s, rate 2 Mbit/s, loss 10%\n" in said
+    assert "# a change, which tc does not make by itself: at 0 ns, every 15 s, down 1 s\n" in said
+    assert r"# the trace 'radio\ntouch hacked' decides when a frame leaves" in said
+    assert "# a packet of more than 1400 B is lost\n" in said
+    assert "exec receiver sh -c 'echo 20000 > /sys/class/net/eth0/gro_flush_timeout'\n" in said
+
+
 def test_no_text_of_a_record_is_a_command(keep: Keep) -> None:
     """The reader pastes these commands into a shell, and the record may come from somebody else."""
     (record,) = keep("rate")
