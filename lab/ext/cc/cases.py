@@ -18,11 +18,12 @@ from lab.spec import document, find, shipped
 from lab.spec.document import Document
 from lab.spec.errors import Problem, SpecError, suggestion, told
 from lab.spec.loaded import LoadedExperiment
-from lab.units import UnitError, Value
+from lab.units import UnitError, Value, to_plain
 
 PACK, SCORES, REFERENCES, LAWS = "congestion-judge", "scores.yaml", "references.yaml", "laws.yaml"
 MIXTURE = "rfc9743/mixture"  # the study of `--against`, which has no points
 _TEXTS = ("title", "criterion", "figure", "because", "blind")
+_PROSE = ("title", "because", "blind")  # changes no score
 _KEYS = (*_TEXTS, "none", "all", "quick", "path")
 
 
@@ -54,7 +55,7 @@ class JudgePack:
     cases: tuple[JudgeCase, ...]
     mixture: LoadedExperiment
     measured_on: str  # the kernel of the reference figures; "" without any
-    scales: str  # a hash of the cases and their scales, which tells the scores of two versions of the pack apart
+    scales: str  # a hash of all that decides a score, which tells the scores of two versions of the pack apart
 
 
 def load() -> JudgePack:
@@ -78,8 +79,20 @@ def load() -> JudgePack:
         _case(scores, name, studies[name], references.data.get(name, {}), explained.data.get(name, {}))
         for name in scores.data
     )
-    scales = hashlib.sha256(json.dumps(scores.data, sort_keys=True, default=str).encode()).hexdigest()
-    return JudgePack(cases, studies[MIXTURE], str(references.data.get("kernel", "")), scales[:16])
+    return JudgePack(cases, studies[MIXTURE], str(references.data.get("kernel", "")), _version(scores, studies))
+
+
+def _version(scores: Document, studies: Mapping[str, LoadedExperiment]) -> str:
+    """Return a hash of all that decides a score: the meaning of each case's source, its network, and its scale."""
+    decides = {
+        name: [
+            studies[name].source_sha256,
+            to_plain(studies[name].topology.network),
+            {key: value for key, value in keys.items() if key not in _PROSE},
+        ]
+        for name, keys in scores.data.items()
+    }
+    return hashlib.sha256(json.dumps(decides, sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
 def _optional(file: Path) -> Document:

@@ -31,10 +31,31 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_another_scale_gives_the_scales_another_version(copy: Path) -> None:
     before = cases.load().scales
     file = copy / cases.SCORES
-    file.write_text(f"# a remark\n{file.read_text()}")
-    assert cases.load().scales == before, "a remark changes no score"
-    file.write_text(file.read_text().replace("none: 0.5\n", "none: 0.4\n", 1))
+    text = file.read_text()
+    remarked = f"# a remark\n{text}".replace("blind: whether", "blind: maybe whether", 1)
+    assert remarked.count("maybe") == 1
+    file.write_text(remarked)
+    assert cases.load().scales == before, "prose changes no score"
+    file.write_text(text.replace("none: 0.5\n", "none: 0.4\n", 1))
     assert cases.load().scales != before
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "decides"),
+    [
+        ("experiments/rfc9743/one-flow.py", "Duration.of(", "Duration.of( ", False),
+        ("experiments/rfc9743/one-flow.py", '"bottleneck", 4, 14', '"bottleneck", 5, 14', True),
+        ("topologies/judge-bottleneck.yaml", "about: ", "about: In short, ", False),
+        ("topologies/judge-bottleneck.yaml", "12 Mbit/s", "13 Mbit/s", True),
+    ],
+    ids=["layout", "times", "prose", "rate"],
+)
+def test_a_cases_source_and_network_decide_its_scores(copy: Path, name: str, old: str, new: str, decides: bool) -> None:
+    before, file = cases.load().scales, copy / name
+    changed = file.read_text().replace(old, new)
+    assert changed != file.read_text()
+    file.write_text(changed)
+    assert (cases.load().scales != before) is decides
 
 
 def test_twenty_cases_are_quick() -> None:
