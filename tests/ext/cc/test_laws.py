@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
 from pathlib import Path
@@ -280,3 +281,13 @@ def row(name: str, case: JudgeCase) -> str:
 @pytest.mark.parametrize(("name", "case"), [*CASES.items()], ids=CASES)
 def test_the_guide_has_the_laws(name: str, case: JudgeCase) -> None:
     assert row(name, case) in (ROOT / "docs/measurements/congestion.md").read_text(encoding="utf-8")
+
+
+def test_the_guides_search_has_the_laws_figures() -> None:
+    """A sawtooth from 48 packets, for each beta of the example in docs/congestion.md."""
+    text = (ROOT / "docs/congestion.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (0\.\d0) \|.*\| (0\.\d{3}) \|$", text, re.MULTILINE)
+    assert len(rows) == 5
+    for beta, law in rows:
+        left = min(float(beta), PATH / 48)  # with more, the pipe never runs empty
+        assert f"{sawtooth(48, left):.3f}" == law, beta
