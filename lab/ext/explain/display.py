@@ -90,7 +90,9 @@ def shown(found: Explained, closely: bool, gains: Gains | None = None) -> Render
             parts += [Text(""), _stretches(each)]
             if len(each.stretches) > STRETCHES:
                 parts.append(Text(f"{len(each.stretches) - STRETCHES} more stretches: --json has all of them"))
-    if len(found.connections) > len(most):
+    if found.connections and not most:
+        parts.append(Text(f"{plural(len(found.connections), 'connection')} without a transfer"))
+    elif len(found.connections) > len(most):
         rest = len(found.connections) - len(most)
         parts += [Text(""), Text(f"{plural(rest, 'further connection')}: --flow N explains one, --json lists all")]
     if gains is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.ext.explain.captures import SYN, Packet, pcap
 from tests.kinds import Type
 
 DATA = Path(__file__).parents[2] / "data"
@@ -54,3 +55,10 @@ def test_a_mistake_gives_one_message(type_here: Type, typed: str, message: str) 
     answer = type_here(typed)
     assert answer.returncode == 2
     assert answer.stderr.strip() == message
+
+
+def test_a_connection_without_a_transfer_is_not_a_further_one(type_here: Type, tmp_path: Path) -> None:
+    (tmp_path / "one.pcap").write_bytes(pcap([Packet(0, seq=0, ack=0, flags=SYN)]))
+    answer = type_here("lab explain one.pcap")
+    assert "1 connection without a transfer" in answer.stdout
+    assert "further" not in answer.stdout
