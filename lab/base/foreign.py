@@ -138,6 +138,14 @@ def read(file: Path | str, most: int) -> bytes:
     return content
 
 
+def end(file: Path | str, most: int) -> str:
+    """Return the last `most` bytes of a regular file as text, or "" if there is no file that can be read."""
+    with contextlib.suppress(OSError, Unfit), opened(file) as stream:
+        stream.seek(max(0, stream.seek(0, os.SEEK_END) - most))
+        return stream.read().decode(errors="replace")
+    return ""
+
+
 def remove(top: Path | str) -> None:
     """Remove a folder with its contents, or a link with this name, as far as possible, without raising errors.
 

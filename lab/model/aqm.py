@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lab.guest.network import Direction, Queue
 from lab.model import codel, pie
-from lab.model.line import base_rtt, packet
+from lab.model.line import HEADER, base_rtt, frame, packet
 from lab.model.ranges import bulks, check_windows
 from lab.model.scenario import ModelError, Scenario
 from lab.model.window import smaller_window
@@ -13,8 +13,6 @@ from lab.units import Duration, Size, Value
 
 _FAIR = ("fq_codel", "cake", "fq_pie", "fq", "sfq")  # kinds with a queue for each flow
 _MARKING = ("codel", "fq_codel", "cake", "red")  # above a tenth, PIE drops instead: RFC 8033, 5.1
-_FRAME_AROUND = 24  # bytes of a frame on the wire that a queue does not count: preamble, FCS and gap
-_ETHERNET_HEADER = 14
 
 
 @law(formula="RTT + limit / rate", source="Little's law, W = L / λ (1961)")
@@ -26,10 +24,10 @@ def rtt_through_full_queue(scenario: Scenario) -> Value:
     hop = queued(scenario)
     queue = _queue(hop, "bfifo", "pfifo")
     limit = dict(queue.parameters)["limit"]
-    full = packet(scenario).bytes + _ETHERNET_HEADER
-    frames = int(limit) if queue.kind == "pfifo" else Size.of(str(limit)).bytes // full
+    held = packet(scenario).bytes + HEADER
+    frames = int(limit) if queue.kind == "pfifo" else Size.of(str(limit)).bytes // held
     assert hop.rate is not None
-    longest = base_rtt(scenario).number + frames * 8 * (full + _FRAME_AROUND) / hop.rate.bps
+    longest = base_rtt(scenario).number + frames * 8 * frame(scenario).bytes / hop.rate.bps
     windows = sum(smaller_window(each) for each in bulks(scenario))
     if bulks(scenario) and 8 * windows < hop.rate.bps * longest:
         raise ModelError(f"all windows are {windows} B, less than path and queue hold: nothing fills the queue")
@@ -47,7 +45,7 @@ def codel_target(scenario: Scenario) -> Value:
     hop = queued(scenario)
     target = parameter_time(_queue(hop, "codel", "fq_codel"), "target", codel.TARGET)
     assert hop.rate is not None
-    if 2.5 * float(hop.rate.time_for(Size(packet(scenario).bytes + _ETHERNET_HEADER + _FRAME_AROUND))) > target.seconds:
+    if 2.5 * float(hop.rate.time_for(frame(scenario))) > target.seconds:
         raise ModelError(f"two and a half frames take longer than the target of {target}")
     if scenario.writer.offered:
         raise ModelError("the sender does not respond to drops: no drop makes it slower")
@@ -106,8 +104,7 @@ def rtt_of_sparse_flow(scenario: Scenario) -> Value:
     hop = queued(scenario)
     _queue(hop, *_FAIR)
     assert hop.rate is not None
-    frame = Size(packet(scenario).bytes + _ETHERNET_HEADER + _FRAME_AROUND)
-    return Value(base_rtt(scenario).number + 2 * float(hop.rate.time_for(frame)), "s")
+    return Value(base_rtt(scenario).number + 2 * float(hop.rate.time_for(frame(scenario))), "s")
 
 
 @law(formula="0", source="RFC 3168, 5: what can be marked is not dropped")
@@ -130,7 +127,7 @@ def _excess(scenario: Scenario, hop: Direction) -> float:
     assert hop.rate is not None
     if offered is None or offered.bps <= hop.rate.bps:
         raise ModelError("the workload offers no more than the rate: no queue stands")
-    return (offered.bps - hop.rate.bps) / (8 * (packet(scenario).bytes + _ETHERNET_HEADER + _FRAME_AROUND))
+    return (offered.bps - hop.rate.bps) / (8 * frame(scenario).bytes)
 
 
 def queued(scenario: Scenario) -> Direction:

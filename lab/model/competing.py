@@ -8,7 +8,7 @@ from lab.guest.share import Percent
 from lab.model import codel, pie, red
 from lab.model.aqm import parameter_time, queued
 from lab.model.in_step import BETA, FRIENDLY, C, Rival, between, loss_for, rivals_of, segments_per_second, window_at
-from lab.model.line import base_rtt, packet
+from lab.model.line import HEADER, base_rtt, packet
 from lab.model.ranges import bulks, check_greedy_and_lossless, check_no_empty_queue, check_windows, left_by_a_cut
 from lab.model.scenario import ModelError, Scenario
 from lab.model.sharing import bottleneck, longest_wait
@@ -17,7 +17,6 @@ from lab.units import Size, Value
 
 _PROBE_EVERY, _PROBE_LASTS, _PROBE_WINDOW = 10.0, 0.2, 4  # seconds, seconds, segments: BBR's ProbeRTT
 _FAIR = ("fq_codel", "fq_pie", "cake")  # a queue for each flow, each with a controller of its delay
-_HEADER = 14  # bytes of a frame that a queue counts beside the packet
 _LEAST_WINDOW = 8  # segments: with fewer, timeouts bring the windows down further (Padhye and others, 1998)
 _RANDOM = 1.31  # a mean window times the root of the loss, for losses at random: Mathis and others (1997), table 1
 _SHALLOWEST, _DEEPEST = 1.0, 16.0  # bandwidth-delay products of queue
@@ -162,7 +161,7 @@ def red_wait(scenario: Scenario) -> Value:
     given = dict(queue.parameters)
     least, most = (Size.of(str(given[name])) for name in ("min", "max"))
     highest = Percent.of(given["probability"])
-    size = packet(scenario).bytes + _HEADER
+    size = packet(scenario).bytes + HEADER
 
     def excess(average: float) -> float:
         window = _RANDOM / sqrt(red.marked_share(average, least, most, highest))

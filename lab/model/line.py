@@ -12,6 +12,7 @@ from lab.spec.prediction import law
 from lab.units import Size, Value
 
 ETHERNET = 38  # bytes beyond the packet: preamble 8, header 14, FCS 4, inter-frame gap 12 (IEEE 802.3)
+HEADER = 14  # the part of them that a queue counts
 
 
 def packet(scenario: Scenario) -> Size:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -148,11 +147,8 @@ def _of_kernel(error: str, kernel: str) -> str:
 
 def _last_exception(console: Path) -> str:
     """Return ': ' and the last console line that names an exception, or ''."""
-    with suppress(OSError, foreign.Unfit), foreign.opened(console) as file:
-        file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST))  # the guest decides its length
-        if found := _EXCEPTION.findall(file.read().decode(errors="replace")):
-            return f": {found[-1].strip()}"
-    return ""
+    found = _EXCEPTION.findall(foreign.end(console, LONGEST))  # the guest decides its length
+    return f": {found[-1].strip()}" if found else ""
 
 
 def _add_looks(evidence: Path, looks: Sequence[Mapping[str, Any]] | None) -> None:

@@ -14,13 +14,13 @@ from typing import Annotated
 from msgspec import Meta, structs
 
 from lab.guest.fabric.distribution import reach
+from lab.guest.fabric.shaper import ETHERNET_HEADER
 from lab.guest.network import DelayTo, Direction, Link, Network, Queue, Setting
 from lab.guest.typed import Declared
 from lab.units import Duration, Rate, Size
 
 _COARSE = 400_000  # bit/s: with a lower rate, a step of 8 kbit/s is more than a share
 _RATES = ("rate", "ceil", "peakrate")  # of a token bucket
-_HEADER = 14  # bytes of a frame that a queue counts beside the packet
 
 _Share = Annotated[float, Meta(ge=0, le=0.2)]
 
@@ -95,8 +95,8 @@ def _early(way: Direction) -> int:
 
 
 def _queue(way: Direction, queue: Queue, faster: float, deeper: float) -> Queue:
-    """Return the drawn queue. RED's thresholds keep their place in its limit. A tbf takes each full frame."""
-    least = way.mtu.bytes + _HEADER if queue.kind == "tbf" else 0
+    """Return the drawn queue. RED's thresholds keep their place in its limit. A FIFO takes a full frame."""
+    least = way.mtu.bytes + ETHERNET_HEADER.bytes if queue.kind in ("tbf", "bfifo") else 0
 
     def drawn(name: str, value: Setting) -> Setting:
         if name in _RATES:

@@ -106,6 +106,18 @@ def test_what_is_read_is_a_file_and_short(tmp_path: Path) -> None:
         foreign.read(tmp_path / "absent", 4)
 
 
+def test_the_end_of_a_file_is_text_or_nothing(tmp_path: Path) -> None:
+    file = tmp_path / "console.log"
+    assert foreign.end(file, 4) == ""
+    file.write_bytes(b"first\n\xfflast")
+    assert foreign.end(file, 5) == "\ufffdlast"
+    assert foreign.end(file, 100) == "first\n\ufffdlast"
+    (tmp_path / "link").symlink_to(file)
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("link", "pipe", "."):
+        assert foreign.end(tmp_path / name, 4) == "", name
+
+
 def test_all_of_a_folder_is_removed_however_deep_and_nothing_else(tmp_path: Path) -> None:
     outside, top = tmp_path / "outside", tmp_path / "top"
     outside.mkdir()

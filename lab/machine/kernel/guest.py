@@ -77,7 +77,8 @@ class GuestError(LabError):
 
     def quote(self) -> Self:
         """Replace the log's path with the last line of the console in this error's message. Return this error."""
-        last = next((line.strip() for line in reversed(_end_of(self.console).split("\n")) if line.strip()), "")
+        lines = foreign.end(self.console, CONSOLE_BYTES).split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
         self._quoted = "" if last in self.args[0] else last
         return self
 
@@ -319,12 +320,12 @@ class Guest:
 
     def _spun(self) -> str:
         """Return the kernel's last message about a spinning process, such as ": sh spins in select", or ""."""
-        log = _end_of(self.console)
+        log = foreign.end(self.console, CONSOLE_BYTES)
         said: list[str] = re.findall(r"time-travel: (.* spins (?:in \w+|without a system call))", log)
         return ": " + re.sub(r"\w*sys_", "", said[-1]) if said else ""
 
     def _crash(self, number: int | None) -> GuestError:
-        log = _end_of(self.console)
+        log = foreign.end(self.console, CONSOLE_BYTES)
         if log.startswith(NO_START):  # the supervisor wrote it, before the kernel could write
             return GuestHost(log.partition("\n")[0], self.console)
         if number == signal.SIGBUS or "likely just ran out of space" in log:
@@ -387,16 +388,6 @@ def _write_boot(
     start = shlex.join([os.path.realpath(sys.executable), "-I", "-S", "-B", str(PACKAGE / "lab" / "guest" / "init.py")])
     init.write_text(f"#!/bin/sh\nexec {start}\n", encoding="utf-8")
     init.chmod(0o755)
-
-
-def _end_of(console: Path) -> str:
-    """Return the end of the console's log, which may have any length; "" if there is no log."""
-    try:
-        with console.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - CONSOLE_BYTES))
-            return file.read().decode(errors="replace")
-    except OSError:
-        return ""
 
 
 def _cpu() -> int:
