@@ -35,7 +35,12 @@ def sample(now: int, port: int, **fields: int) -> bytes:
     return outputs.TCP_INFO_RECORD.pack(now, port << 16 | 40_000, len(info)) + bytes(info)
 
 
-def flows(root: Path, megabits: Mapping[str, tuple[float, Sequence[float]]], **fields: int) -> Record:
+def flows(
+    root: Path,
+    megabits: Mapping[str, tuple[float, Sequence[float]]],
+    changes: Sequence[Mapping[str, str]] = (),
+    **fields: int,
+) -> Record:
     """A record of flows: name -> (when it starts, what it gets in each tenth of a second from then on, in Mbit/s)."""
     begun, samples = {}, []
     for port, (name, (start, rates)) in enumerate(megabits.items(), 10_001):
@@ -45,7 +50,8 @@ def flows(root: Path, megabits: Mapping[str, tuple[float, Sequence[float]]], **f
             taken += rate * 1e6 / 8 / 10
             now = begun[name]["start_ns"] + number * STEP
             samples.append((now, sample(now, port, bytes_received=round(taken), **fields)))
-    network = to_plain(find.topology("two-hosts").resolve(Changes(links={"path": {"rate": "100 Mbit/s"}})))
+    link = {"rate": "100 Mbit/s", "forward": {"changes": changes}}
+    network = to_plain(find.topology("two-hosts").resolve(Changes(links={"path": link})))
     network["links"][0]["back"]["rate"] = None
     workload = {"kind": "flows", "flows": [{"name": name, "workload": {"kind": "bulk"}} for name in megabits]}
     with Store(root).stage(trial(network=network, workload=workload)) as stage:
@@ -61,6 +67,13 @@ def flows(root: Path, megabits: Mapping[str, tuple[float, Sequence[float]]], **f
 def late(tmp_path: Path) -> Record:
     """One has all, 80 Mbit/s, for two seconds; then another gets 20, and from the fourth second on both get 40."""
     return flows(tmp_path, {"a": (0, [80] * 20 + [60] * 20 + [40] * 20), "b": (2, [20] * 20 + [40] * 20)})
+
+
+def test_a_rate_that_changes_is_none_to_compare_with(tmp_path: Path) -> None:
+    slower, lossy = {"at": "1 s", "rate": "10 Mbit/s"}, {"at": "1 s", "loss": "10 %"}
+    with pytest.raises(MetricError, match="the rate of link 'path', forward, changes"):
+        metric.utilisation("path", 0, 1)(flows(tmp_path, {"a": (0, [80] * 20)}, [slower]))
+    assert metric.utilisation("path", 0, 1)(flows(tmp_path, {"a": (0, [80] * 20)}, [lossy])).number > 0
 
 
 def test_goodputs_and_shares_between_two_times(late: Record) -> None:
@@ -110,6 +123,6 @@ def test_a_part_has_its_own_outputs_by_their_usual_names(late: Record) -> None:
 
 def test_signals_are_shares_of_what_was_sent(tmp_path: Path) -> None:
     counts = {"bytes_retrans": 30, "bytes_sent": 1000, "delivered_ce": 5, "delivered": 20}
-    record = flows(tmp_path, {"a": (0, [1])}, **counts)
+    record = flows(tmp_path, {"a": (0, [1])}, (), **counts)
     assert metric.retransmitted_share("receiver")(record).number == 0.03
     assert metric.marked_share("receiver")(record).number == 0.25
