@@ -24,7 +24,7 @@ import msgspec
 
 from lab.errors import LabError
 from lab.guest.alarm import Alarm
-from lab.guest.fabric import build, device, offload
+from lab.guest.fabric import addresses, build, device, offload
 from lab.guest.fabric.fabric import Fabric
 from lab.guest.fabric.namespace import Namespace
 from lab.guest.fabric.netlink import Netlink, attribute
@@ -206,7 +206,7 @@ def _configure(netlink: Netlink, end: Interface, node: Node) -> None:
     offload.write(netlink, end.name, end.offloads)
     device.up(netlink, end.name)
     for address in end.addresses:
-        device.add_address(netlink, end.name, address)
+        addresses.add(netlink, end.name, address)
 
 
 def _move(name: str, new: str, to: Namespace, end: Interface) -> None:

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from lab.errors import LabError
-from lab.guest.fabric import device, neighbours, offload, overlay, qdisc, stage, wire
+from lab.guest.fabric import addresses, device, neighbours, offload, overlay, qdisc, stage, wire
 from lab.guest.fabric.netlink import Netlink
 from lab.guest.fabric.shaper import ETHERNET_HEADER
 from lab.guest.fabric.spaces import WIRES, Spaces
@@ -184,7 +184,7 @@ def _configure(spaces: Spaces, netlink: Netlink, end: Interface) -> None:
         device.enslave(netlink, end.name, vrf.name)
     device.up(netlink, end.name)
     for address in end.addresses:
-        device.add_address(netlink, end.name, address)
+        addresses.add(netlink, end.name, address)
 
 
 def _set(sysctls: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Set up interfaces, addresses, routes and qdiscs. Each function creates one object with one netlink request.
+"""Set up interfaces, routes and qdiscs. Each function creates one object with one netlink request.
 
 Every function takes the Netlink socket of the namespace that it acts in, and raises NetlinkError.
 """
@@ -28,12 +28,11 @@ from lab.guest.network import Hop, Interface, Route
 from lab.units import Size
 
 RTM_NEWLINK, RTM_GETLINK = 16, 18
-RTM_NEWADDR, RTM_NEWROUTE = 20, 24
+RTM_NEWROUTE = 24
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
 RTM_NEWTCLASS, RTM_GETTCLASS, RTM_NEWTFILTER, RTM_GETTFILTER = 40, 42, 44, 46
 
 _IFINFO = struct.Struct("=BxHiII")  # family, type, index, flags, change
-_IFADDR = struct.Struct("=BBBBi")  # family, prefix length, flags, scope, index
 _RTMSG = struct.Struct("=8BI")  # family, dst_len, src_len, tos, table, protocol, scope, type, flags
 _RTNEXTHOP = struct.Struct("=HBBi")  # length, flags, weight - 1, index
 _TCMSG = struct.Struct("=BxxxiIII")  # family, index, handle, parent, info
@@ -41,7 +40,6 @@ _TCMSG = struct.Struct("=BxxxiIII")  # family, index, handle, parent, info
 IFF_UP = 0x1
 SIOCGIFINDEX = 0x8933
 _IFREQ = struct.Struct("=16si20x")
-IFA_F_NODAD = 0x02
 TC_ROOT, TC_INGRESS = 0xFFFFFFFF, 0xFFFFFFF1
 TC_INGRESS_HANDLE = 0xFFFF0000
 SHAPER, LEAF = 0x10000, 0x10001  # 1: and its class 1:1
@@ -182,15 +180,6 @@ def enslave(netlink: Netlink, name: str, master: str) -> None:
     """Turn `name` into a port of the bridge, the bond or the VRF `master`."""
     body = _IFINFO.pack(0, 0, 0, 0, 0) + attribute(IFLA_IFNAME, name) + attribute(IFLA_MASTER, index(netlink, master))
     netlink.do(f"joining {name} to {master}", RTM_NEWLINK, body)
-
-
-def add_address(netlink: Netlink, name: str, address: str) -> None:
-    """Give `name` an address in CIDR form, for IPv6 without duplicate address detection."""
-    family, packed, length = packed_address(address)
-    flags = IFA_F_NODAD if family == socket.AF_INET6 else 0
-    body = _IFADDR.pack(family, length, flags, 0, index(netlink, name)) + attribute(1, packed)
-    body += attribute(2, packed)  # IFA_ADDRESS, IFA_LOCAL
-    netlink.do(f"adding {address} to {name}", RTM_NEWADDR, body, NLM_F_CREATE | NLM_F_EXCL)
 
 
 def add_route(netlink: Netlink, route: Route) -> None:

@@ -5,10 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lab.guest.fabric import build, device, multicast, neighbours, offload, overlay, qdisc, routes, stage, wire
+from lab.guest.fabric import (
+    addresses,
+    build,
+    device,
+    multicast,
+    neighbours,
+    offload,
+    overlay,
+    qdisc,
+    routes,
+    stage,
+    wire,
+)
 from lab.guest.fabric.netlink import Netlink
 from lab.guest.fabric.spaces import WIRES, Spaces
-from lab.guest.network import WAYS, Node
+from lab.guest.network import WAYS, Kind, Node
 
 
 def qdiscs(spaces: Spaces) -> list[dict[str, Any]]:
@@ -75,10 +87,13 @@ def _of_node(spaces: Spaces, node: Node) -> Iterator[tuple[str, object, object]]
             found = [each for each in offload.read(netlink, end.name) if each not in overlay.always_on(end.name)]
             yield f"{node.name}: {end.name} offloads", wanted_offloads, found
         links = device.links(netlink)
-        yield from routes.differences(netlink, node)
+        if node.kind is not Kind.SWITCH:
+            names = {state.index: name for name, state in links.items()}
+            yield from routes.differences(netlink, node, ends, names)
+            yield from addresses.differences(netlink, ends, names)
         yield from multicast.differences(node)
-        if spaces.network.neighbours == "asked":
-            yield f"{node.name}: known neighbours", 0, neighbours.known(netlink)
+        known = sum(len(spaces.neighbours(end)) for end in ends)
+        yield f"{node.name}: known neighbours", known, neighbours.known(netlink)
     for end in ends:
         where = f"{node.name}: {end.name}"
         if wanted := build.coalescing(end):

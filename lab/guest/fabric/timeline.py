@@ -22,11 +22,11 @@ from msgspec import structs
 
 from lab.guest import trace
 from lab.guest.alarm import Alarm
-from lab.guest.fabric import build, device, qdisc, shaper, stage, wire
+from lab.guest.fabric import build, device, qdisc, routes, shaper, stage, wire
 from lab.guest.fabric.moments import moments
 from lab.guest.fabric.netlink import Netlink, Request
 from lab.guest.fabric.spaces import WIRES, Spaces
-from lab.guest.network import WAYS, Change, Direction, Link, Network
+from lab.guest.network import WAYS, Change, Direction, Link, Network, Route
 from lab.units import Size
 
 MS = 10**6  # ns
@@ -62,7 +62,9 @@ def states(direction: Direction, seed: str, way: str) -> Iterator[tuple[int, Dir
             given = {key: getattr(turn, key) for key in ("rate", "delay", "loss", "mtu")}
             asked = structs.replace(asked, **{key: value for key, value in given.items() if value is not None})
             down_until = max(down_until, at + turn.down.ns) if turn.down else down_until
-        yield at, structs.replace(asked, loss=1.0, burst_loss=None) if at < down_until else asked
+        # netem loses one of two copies, so a wire that is down makes none.
+        down = structs.replace(asked, loss=1.0, burst_loss=None, duplicate=0.0)
+        yield at, down if at < down_until else asked
 
 
 def _turns(change: Change, times: Iterator[int]) -> Iterator[tuple[int, Change | None]]:
@@ -174,13 +176,17 @@ class _Changed:
             self._route(now.mtu)
 
     def _route(self, mtu: Size) -> None:
-        """Make the node at the sending end send packets of this MTU through this link."""
+        """Make the node at the sending end send packets of at most this MTU through this link."""
+        with self.player.spaces.inside(self.link.ends[self.side].node) as netlink:
+            for route in self._routes(mtu):
+                device.add_route(netlink, route)
+
+    def _routes(self, mtu: Size) -> Iterator[Route]:
+        """Yield the routes over this link that the node at the sending end has while the link has this MTU."""
         sender = self.link.ends[self.side]
-        with self.player.spaces.inside(sender.node) as netlink:
-            for route in self.player.spaces.nodes[sender.node].routes:
-                if route.interface == sender.name:
-                    changed = mtu if mtu != self.direction.mtu else route.mtu
-                    device.add_route(netlink, structs.replace(route, mtu=changed))
+        for route in routes.through(self.player.spaces.nodes[sender.node], sender):
+            least = min(mtu, route.mtu or mtu)
+            yield route if mtu == self.direction.mtu else structs.replace(route, mtu=least)
 
     def _read_back(self, at: int, now: Direction) -> None:
         where = f"link {self.link.name}, {WAYS[self.side]}, at {at / 1e9:g} s"
@@ -190,6 +196,11 @@ class _Changed:
         if now.queue and now.rate and not now.queue.is_bucket:
             shaped = shaper.htb_described(device.class_options(self.wires, stage.ends(self.number, self.side)[0]))
             compared += [(f"queue {key}", value, shaped[key]) for key, value in shaper.htb_wanted(now.rate).items()]
+        if any(change.mtu for change in self.direction.changes):
+            sender = self.link.ends[self.side].node
+            with self.player.spaces.inside(sender) as netlink:
+                names = {state.index: name for name, state in device.links(netlink).items()}
+                compared += routes.compared(sender, self._routes(now.mtu), routes.found(netlink, names))
         self.player.differences += [
             f"{where}: {key} is {actual}, not {wanted}" for key, wanted, actual in compared if wanted != actual
         ]

@@ -52,6 +52,9 @@ def spoiled(kernel: UmlKernel, folder: Path, command: str, **changes: object) ->
         ("ip -n receiver link set eth0 mtu 1400", "MTU is 1400, not 1500"),
         ("ip netns exec sender sysctl -qw net.ipv4.tcp_timestamps=0", "net.ipv4.tcp_timestamps is ['0'], not ['1']"),
         ("ip -n sender link set eth0 address 02:00:00:00:00:99", "MAC is 02:00:00:00:00:99"),
+        ("ip -n sender address add 10.0.9.9/24 dev eth0", "eth0 addresses is 10.0.1.1/24, 10.0.9.9/24, fd00:1::1/64"),
+        ("ip -n receiver route change 10.0.1.0/24 dev eth0 mtu 1400", "receiver: route to 10.0.1.0/24 is"),
+        ("ip -n sender neighbour del 10.0.1.2 dev eth0", "sender: known neighbours is 1, not 2"),
     ],
 )
 def test_a_change_behind_our_back_is_noticed(kernel: UmlKernel, tmp_path: Path, command: str, noticed: str) -> None:
@@ -114,6 +117,7 @@ def test_a_wire_counts_what_is_above_its_mtu(
         {"hosts": {"sender": {"offloads": {"gro": True, "gso": True, "tso": True}, "coalescing": "20 us"}}},
         {"hosts": {"sender": {"gso_max_segs": 1}}},
         {"links": {"path": {"back": {"mtu": "500 B"}}}},
+        {"links": {"path": {"ends": {"sender": {"advmss": "700 B"}}}}},
     ],
 )
 def test_what_can_be_asked_for_reads_back(kernel: UmlKernel, tmp_path: Path, changes: dict[str, object]) -> None:

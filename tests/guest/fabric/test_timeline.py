@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from lab.guest import trace
 from lab.guest.fabric import moments
@@ -52,6 +53,7 @@ CASES = {
     "delay": Case({"delay": "5 ms", "changes": [{"at": "50 ms", "delay": "30 ms"}]}, even(0.1, 100e6)),
     "loss": Case({"rate": "100 Mbit/s", "changes": [{"at": "1 s", "loss": "10 %"}]}, even(3, 50e6)),
     "down": Case({"rate": "100 Mbit/s", "changes": [{"at": "100 ms", "down": "200 ms"}]}, even(0.5, 20e6)),
+    "copies": Case({"duplicate": "50 %", "changes": [{"at": "100 ms", "down": "200 ms"}]}, even(0.5, 20e6)),
     "trace": Case(
         {"trace": "lte"}, [(0, 0, FRAME)] * (len(TRACE) + 100), files={"lte": "\n".join(map(str, TRACE))}, drain_s=60.5
     ),
@@ -97,7 +99,7 @@ def gaps(out: Any) -> list[int]:
 def test_every_change_is_on_time(came: Any) -> None:
     done = [each for out in came.values() for each in out["timeline"]["done"]]
     repeated = {name: len(came[name]["timeline"]["done"]) for name in ("handovers", "faults")}
-    assert len(done) == 2 + 1 + 1 + 2 + 3 + sum(repeated.values()), "and one entry for each trace"
+    assert len(done) == 2 + 1 + 1 + 2 + 2 + 3 + sum(repeated.values()), "and one entry for each trace"
     assert repeated["handovers"] == 5 + 5 + 3, "changes at 1, 3, 5, 7, 9 s, their ends, and three times back"
     assert max(each["late_ns"] for each in done) <= 1000
 
@@ -164,6 +166,13 @@ def test_the_seed_decides_when_faults_come(came: Any) -> None:
     sends = CASES["faults"].sends
     met = {number for number, (at, _, _) in enumerate(sends) if any(0 <= at - fault < 5 * MS for fault in faults)}
     assert set(range(len(sends))) - {number for _, number in came["faults"]["came"]} == met
+
+
+@pytest.mark.guest
+def test_no_copy_crosses_a_link_that_is_down(came: Any) -> None:
+    found = came["copies"]["came"]
+    assert not [at for at, _ in found if 100 * MS <= at < 300 * MS]
+    assert len(found) > len({number for _, number in found}), "there are copies before and after"
 
 
 @pytest.mark.guest
@@ -272,6 +281,16 @@ def test_overlapping_faults_end_with_the_last() -> None:
     change = Change(Duration(0), every=Duration(10), times=2, down=Duration(15))
     found = [(at, now.loss) for at, now in states(_direction(change), "1/path", "forward")]
     assert found == [(0, 1.0), (10, 1.0), (15, 1.0), (25, 0.0)]
+
+
+def test_a_link_that_is_down_duplicates_no_frame() -> None:
+    """Of two copies, netem loses one, so a duplicate would come through."""
+    change = Change(Duration(0), down=Duration(15))
+    found = [
+        (at, now.loss, now.duplicate)
+        for at, now in states(structs.replace(_direction(change), duplicate=0.1), "1/path", "forward")
+    ]
+    assert found == [(0, 1.0, 0.0), (15, 0.0, 0.1)]
 
 
 def _direction(*changes: Change) -> Direction:
