@@ -15,12 +15,17 @@ from lab.spec.carried import Carriers
 from lab.spec.document import Place
 from lab.spec.errors import instead, suggestion
 from lab.spec.format import NodePart, TopologyPart
-from lab.spec.parts import Mistakes, prefix
+from lab.spec.parts import ROUTE_MTU_MAX, Mistakes, prefix
 from lab.spec.routes import RoutePart
 from lab.spec.routing import Routing, ip
+from lab.units import Size
 
 FIRST_TABLE = 1001  # of a node's first VRF
 IPV6_METRIC = 1024  # of an IPv6 route without one
+FORWARDING = {  # the sysctls with which a host forwards
+    4: ("net.ipv4.ip_forward", "net.ipv4.conf.all.forwarding"),
+    6: ("net.ipv6.conf.all.forwarding",),
+}
 EVERYWHERE = {4: ipaddress.ip_network("0.0.0.0/0"), 6: ipaddress.ip_network("::/0")}
 
 
@@ -90,13 +95,14 @@ class RouteTables:
             if len(vrfs) > 1:
                 raise Mistakes([(("via",), "the next hops are in different VRFs; a route belongs to a single VRF")])
             end, via, _ = found[0]
-            sends, advertises = self.routing.metrics(end)
+            sends, advertises = self._metrics(route, [end for end, _, _ in found])
+            self._refuse_own(node, route, targets[version], end)
             made = Route(
                 to=str(targets[version]),
                 interface=self.routing.interfaces[end],
                 via=via,
-                mtu=route.mtu or sends,
-                advmss=route.advmss or advertises,
+                mtu=sends,
+                advmss=advertises,
                 metric=route.metric or 0,
                 initcwnd=route.initcwnd or 0,
                 initrwnd=route.initrwnd or 0,
@@ -106,6 +112,26 @@ class RouteTables:
                 several = tuple(Hop(self.routing.interfaces[end], str(via), weight) for end, via, weight in found)
                 made = structs.replace(made, hops=several)
             yield vrfs.pop(), made
+
+    def _metrics(self, route: RoutePart, ends: list[End]) -> tuple[Size | None, Size | None]:
+        """Return (mtu, advmss) of a declared route over all of these ends. Raises Mistakes for an MTU above theirs."""
+        least, link = min((self.routing.mtu(end), end[0]) for end in ends)
+        if route.mtu and route.mtu > least:
+            message = f"{route.mtu} is more than the MTU of '{link}', {least}; give at most that"
+            raise Mistakes([(("mtu",), message)])
+        if route.mtu and route.mtu.bytes > ROUTE_MTU_MAX:
+            raise Mistakes([(("mtu",), f"{route.mtu} is more than {ROUTE_MTU_MAX} B, the most that a route can have")])
+        found = [self.routing.metrics(end) for end in ends]
+        narrow = least if any(sends for sends, _ in found) else None
+        return route.mtu or narrow, route.advmss or min((mss for _, mss in found if mss), default=None)
+
+    def _refuse_own(self, node: str, route: RoutePart, target: Prefix, end: End) -> None:
+        """Raise Mistakes if a route with a next hop leads to a subnet that the node reaches without one."""
+        part = node, self.routing.vrf_of(end)
+        if route.via and any(
+            target in subnet.prefixes.values() for subnet, _ in self.routing.attached(part, target.version)
+        ):
+            raise Mistakes([(("to",), f"'{node}' is in {target} itself; leave out via, or name a single node")])
 
     def _targets(self, node: str, to: str) -> dict[int, Prefix]:
         """Return the destination's prefixes by IP version. Raises Mistakes."""
@@ -134,6 +160,9 @@ class RouteTables:
             known = [*self.topology.hosts, *self.topology.routers, *self.topology.links]
             hint = suggestion(to, known) or "; name a node, NODE.LINK, a link, a prefix like 10.0.2.0/24, or default"
             raise Mistakes([(("to",), f"unknown destination '{to}'{hint}")])
+        own = {ip(subnet, end, version) for subnet, end in self._places[node] for version in subnet.prefixes}
+        if wanted.prefixlen == wanted.max_prefixlen and str(wanted.network_address) in own:
+            raise Mistakes([(("to",), f"'{to}' is an address of '{node}' itself; leave the route out")])
         return {wanted.version: wanted}
 
     @cached_property
@@ -152,16 +181,49 @@ class RouteTables:
         if route.via is None:
             return self._automatic(node, version, target)
         found: list[tuple[End, str | None, int]] = []
+        names: dict[tuple[End, str | None], str] = {}
         for name, weight in route.via.items():
+            place: Place = ("via", name) if len(route.via) > 1 else ("via",)
             near = list(self._neighbours(node, name))
             if not near:
-                place: Place = ("via", name) if len(route.via) > 1 else ("via",)
                 raise Mistakes([(place, self._stranger(node, name))])
-            own = [(end, via) for subnet, end, via in near if (":" in via) == (version == 6)]
+            own: list[tuple[End, str | None]] = [(end, via) for _, end, via in near if (":" in via) == (version == 6)]
             if not own:
                 return []
+            if own[0] in names:
+                message = f"'{name}' is the same next hop as '{names[own[0]]}'; give that one a weight instead"
+                raise Mistakes([(place, message)])
+            if wrong := self._in_vain(str(own[0][1]), target):
+                raise Mistakes([(place, wrong)])
+            names[own[0]] = name
             found.append((*own[0], weight))
         return found
+
+    def _in_vain(self, via: str, target: Prefix) -> str | None:
+        """Return what is wrong with the node of a next hop: there is none, or it does not forward."""
+        hop = self._owners.get(via)
+        if hop is None:
+            return f"no node has the address {via}; name a neighbour"
+        forwards = hop in self.topology.routers or any(
+            values.get(name, "0") != "0"
+            for values in (self.topology.sysctls, self._part(hop).sysctls)
+            for name in FORWARDING[target.version]
+        )
+        is_end = target.num_addresses == 1 and self._owners.get(str(target.network_address)) == hop
+        if forwards or is_end:
+            return None
+        sysctl = FORWARDING[target.version][0]
+        return f"'{hop}' is a host, which does not forward; name a router, or set its sysctl {sysctl}"
+
+    @cached_property
+    def _owners(self) -> Mapping[str, str]:
+        """Return the node of each address."""
+        return {
+            text.split("/")[0]: end[1]
+            for subnet in self.subnets
+            for end, texts in subnet.addresses.items()
+            for text in texts.values()
+        }
 
     def _neighbours(self, node: str, name: str) -> Iterator[tuple[Subnet, End, str]]:
         """Yield (subnet, own end, address) wherever the next hop `name` shares a subnet with `node`."""

@@ -21,7 +21,7 @@ from lab.guest.network import Shaper
 from lab.spec import changing, overlay
 from lab.spec.direction import DirectionPart
 from lab.spec.document import Place
-from lab.spec.parts import DurationText, Mistakes, Part, SizeText
+from lab.spec.parts import AdvmssText, DurationText, Mistakes, Part
 from lab.spec.routes import Groups, Routes, Vrfs
 from lab.units import Duration
 
@@ -110,7 +110,7 @@ class EndPart(Part):
     """The maximum number of segments in a super-packet that TCP builds for this end."""
     coalescing: DurationText | None = None
     """How long received packets wait for others to merge with before GRO passes them up (gro_flush_timeout)."""
-    advmss: SizeText | None = None
+    advmss: AdvmssText | None = None
     """The MSS that this end advertises, regardless of its MTU (the advmss of a route)."""
 
 

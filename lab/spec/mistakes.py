@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import types
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, TypeGuard, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
+from lab.spec.carried import LONGEST_NAME
+from lab.spec.direction import BurstLossPart, JitterPart, SlotPart
 from lab.spec.document import Place
 from lab.spec.errors import instead, told
-from lab.spec.format import TopologyPart
+from lab.spec.format import LinkPart, TopologyPart
 from lab.spec.parts import Mistakes
+from lab.spec.routes import MulticastPart, RoutePart
 
-MISSING = {
-    "about": "describe the topology in a sentence",
-    "deviation": "give the standard deviation of the delay, like '10 ms'",
-    "hosts": "name at least one",
-    "ends": "name the two nodes that the link joins",
-    "p": "give the chance that a burst of losses begins, like '1 %'",
-    "r": "give the chance that a burst of losses ends, like '20 %'",
-    "min": "give the shortest time from one slot to the next, like '10 ms'",
-    "max": "give the longest time from one slot to the next, like '10 ms'",
-    "to": "give a destination, like a node's name or 'default'",
-    "source": "name the node that sends to the group",
-    "receivers": "name at least one node",
+MISSING: Mapping[tuple[type[BaseModel], str], str] = {
+    (TopologyPart, "about"): "describe the topology in a sentence",
+    (TopologyPart, "hosts"): "name at least one",
+    (LinkPart, "ends"): "name the two nodes that the link joins",
+    (JitterPart, "deviation"): "give the standard deviation of the delay, like '10 ms'",
+    (BurstLossPart, "p"): "give the chance that a burst of losses begins, like '1 %'",
+    (BurstLossPart, "r"): "give the chance that a burst of losses ends, like '20 %'",
+    (SlotPart, "min"): "give the shortest time from one slot to the next, like '10 ms'",
+    (SlotPart, "max"): "give the longest time from one slot to the next, like '10 ms'",
+    (RoutePart, "to"): "give a destination, like a node's name or 'default'",
+    (MulticastPart, "source"): "name the node that sends to the group",
+    (MulticastPart, "receivers"): "name at least one node",
 }
 
 
@@ -45,17 +48,20 @@ def _sentence(kind: str, detail: Any, place: Place, cause: Exception | None) -> 
     if cause is not None:
         return told(cause)
     if kind.endswith("_type") and detail["input"] is None:
-        return f"no value is given; {MISSING.get(str(place[-1]) if place else '', 'give one, or leave the key out')}"
+        return f"no value is given; {_advice(place) or 'give one, or leave the key out'}"
     match kind:
         case "extra_forbidden":
             known = _keys(place[:-1])
             return f"unknown key{instead(str(place[-1]), known)}"
         case "missing":
-            return f"missing; {MISSING[str(place[-1])]}"
+            return f"missing; {_advice(place)}"
         case "string_pattern_mismatch" if "sysctls" in place:
             return "is not a sysctl of a network namespace; use one whose name starts with 'net.'"
         case "string_pattern_mismatch":
-            return f"'{detail['input']}' is not a name; use up to 32 letters, digits, '-' and '_', a letter first"
+            most = LONGEST_NAME if "vrfs" in place else 32
+            return f"'{detail['input']}' is not a name; use up to {most} letters, digits, '-' and '_', a letter first"
+        case "too_short":
+            return f"is empty; {_advice(place) or 'name at least one'}"
         case "model_type" | "dict_type" | "model_attributes_type":
             return "should be a mapping of keys to values"
         case "tuple_type":
@@ -66,12 +72,24 @@ def _sentence(kind: str, detail: Any, place: Place, cause: Exception | None) -> 
             return f"'{detail['input']}': {detail['msg'][0].lower()}{detail['msg'][1:]}"
 
 
+def _advice(place: Place) -> str | None:
+    """Return what to write for the key at `place`."""
+    kind = _kind(place[:-1]) if place else None
+    return MISSING.get((kind, str(place[-1]))) if _is_part(kind) else None
+
+
 def _keys(place: Place) -> tuple[str, ...]:
     """Return the keys that a mapping at `place` may have."""
+    kind = _kind(place)
+    return tuple(kind.model_fields) if _is_part(kind) else ()
+
+
+def _kind(place: Place) -> Any:
+    """Return the type of the part at `place`, or None if there is no such part."""
     kind: Any = TopologyPart
     for step in place:
         kind = _within(kind, str(step))
-    return tuple(kind.model_fields) if _is_part(kind) else ()
+    return kind
 
 
 def _within(kind: Any, step: str) -> Any:

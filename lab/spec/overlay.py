@@ -15,10 +15,12 @@ from lab.guest.network import Bonding, Carried
 from lab.spec.direction import DirectionPart
 from lab.spec.document import Place
 from lab.spec.parts import DurationText, Part
+from lab.units import Duration
 
 KINDS = ("bond", "vlan", "tunnel")
 ONLY = {"bond": ("mode", "hash", "probe"), "vlan": ("over",), "tunnel": ("id",)}  # keys that need the kind
 IDS = {"gre": 2**32 - 1, "vxlan": 2**24 - 1}  # the largest key, the largest network identifier
+LONGEST_PROBE = Duration.of("2147483647 ms")  # the kernel counts milliseconds in an int
 PROBED = (Bonding.BALANCE_RR, Bonding.ACTIVE_BACKUP)  # the kernel's ARP monitor does not support 802.3ad
 
 
@@ -83,8 +85,8 @@ def contradictions(link: OverlayPart, given: frozenset[str]) -> Iterator[tuple[P
             yield ("hash",), f"the mode {mode.value} does not use it; it is for 802.3ad"
         if link.probe is not None and mode not in PROBED:
             yield ("probe",), f"the kernel cannot probe the wires in the mode {mode.value}, which has its own protocol"
-        if link.probe is not None and (link.probe.ns < 10**7 or link.probe.ns % 10**6):
-            yield ("probe",), f"{link.probe} should be whole milliseconds, at least 10 ms"
+        if link.probe is not None and (link.probe.ns < 10**7 or link.probe.ns % 10**6 or link.probe > LONGEST_PROBE):
+            yield ("probe",), f"{link.probe} should be whole milliseconds, from 10 ms to {LONGEST_PROBE}"
     if link.id is not None and link.tunnel is not None:
         if link.tunnel not in IDS:
             yield ("id",), f"an {link.tunnel} tunnel has no id; leave it out"

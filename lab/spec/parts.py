@@ -13,6 +13,8 @@ from lab.spec.document import Place
 from lab.units import Duration, Quantity, Rate, Size
 
 MTU_MIN, MTU_MAX = 68, 65535  # bytes: the datagram that every network must carry (RFC 791); the largest MTU of a veth
+ROUTE_MTU_MAX = 65520  # bytes: the kernel uses this for a route with a larger one, ip_metrics_convert()
+ADVMSS_MAX = 65495  # bytes, as well
 MTU_MIN_IPV6 = 1280  # bytes, RFC 8200 section 5
 LEAST_CHANCE = 1e-7  # netem may draw one step of 2^-32 too many, which is 0.35 % of this
 
@@ -48,9 +50,25 @@ def _chance(share: Percent) -> Percent:
     return share
 
 
-RateText = Annotated[Rate, PlainValidator(Rate.of), AfterValidator(_nonzero), _quantity_schema(Rate)]
+def _advmss(size: Size) -> Size:
+    if not 1 <= size.bytes <= ADVMSS_MAX:
+        raise ValueError(f"an advmss of {size} is not between 1 B and {ADVMSS_MAX} B")
+    return size
+
+
+def _whole_bytes(rate: Rate) -> Rate:
+    if rate.bps % 8:
+        least = Rate(max(rate.bps // 8, 1) * 8)
+        raise ValueError(f"{rate} is not a whole number of bytes per second; give {least}")
+    return rate
+
+
+RateText = Annotated[
+    Rate, PlainValidator(Rate.of), AfterValidator(_nonzero), AfterValidator(_whole_bytes), _quantity_schema(Rate)
+]
 DurationText = Annotated[Duration, PlainValidator(Duration.of), _quantity_schema(Duration)]
 SizeText = Annotated[Size, PlainValidator(Size.of), _quantity_schema(Size)]
+AdvmssText = Annotated[Size, PlainValidator(Size.of), AfterValidator(_advmss), _quantity_schema(Size)]
 MtuText = Annotated[Size, PlainValidator(Size.of), AfterValidator(_mtu), _quantity_schema(Size)]
 PercentText = Annotated[
     Percent,

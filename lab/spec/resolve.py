@@ -8,7 +8,7 @@ from math import ceil
 from typing import Any, Literal
 
 from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper, Vrf
-from lab.spec import baseline, buckets, carried, changing, destinations, layers, multicast, tunnels
+from lab.spec import baseline, buckets, carried, changing, destinations, layers, mtus, multicast, tunnels
 from lab.spec.addressing import End, mtu, subnets
 from lab.spec.declared import RouteTables, tables_of
 from lab.spec.direction import AMPLE, JitterPart
@@ -21,6 +21,7 @@ from lab.units import Duration, Rate, Size
 SMALLEST_FRAME = Size(84)  # on the wire: 64 of IEEE 802.3, 8 of preamble, 12 of gap
 FRAME_AROUND = Size(38)  # of an IP packet: header 14, FCS 4, preamble 8, gap 12
 USUAL_QUEUE, FEWEST = Duration.of("100 ms"), 20  # the RTT for which router buffers are sized; frames
+HEADER, MOST_FRAMES = 14, 2**32 - 1  # bytes of Ethernet; netem counts frames, and an interface's tbf counts bytes
 UNLIMITED = 1_000_000  # frames; a link without a rate never queues, but may have a window or more in flight
 
 
@@ -76,9 +77,14 @@ def network(name: str, topology: TopologyPart) -> Network:
     )
     routing = Routing(topology, found, names)
     routes = RouteTables(topology, found, routing).every()
-    if mistakes := [*tunnels.mistakes(topology, found, routing, routes)]:
+    if mistakes := [
+        *tunnels.mistakes(topology, found, routing, routes),
+        *mtus.mistakes(topology, found, routing, routes),
+    ]:
         raise Mistakes(mistakes)
     groups = multicast.trees(topology, routing)
+    if mistakes := [*multicast.declared_twice(topology, groups, routes)]:
+        raise Mistakes(mistakes)
     hosts = [(Kind.HOST, host) for host in topology.hosts] + [(Kind.ROUTER, router) for router in topology.routers]
     versions: dict[str, set[int]] = {}  # node -> the IP versions of its addresses
     for (_, node), texts in addresses.items():
@@ -200,14 +206,21 @@ def _direction(
     jitter = link.way(way, "jitter") or JitterPart(deviation=Duration(0))
     size = mtu(topology, name, way)
     given = changing.resolved(lambda key: link.way(way, key), link.shares(way, "changes"))
+    place: Place
     if delays := link.way(way, "delays"):
-        place: Place = ("links", name, "delays") if link.shares(way, "delays") else ("links", name, way, "delays")
+        place = ("links", name, "delays") if link.shares(way, "delays") else ("links", name, way, "delays")
         given["delays"] = destinations.resolved(delays, _by_node(topology, addresses), place)
     asked = link.way(way, "limit")
     most = (*changing.most(rate, delay, given), jitter.late, size)
     waits_outside = changing.waits_outside(given, rate)
     ample = ample_limit(*most) if asked == AMPLE or waits_outside or not rate else usual_limit(*most)
     limit = asked if isinstance(asked, int) else ample + buckets.most_at_once(given.get("queue"))
+    shaper = link.way(way, "shaper") or Shaper.PATH
+    if limit > MOST_FRAMES or (shaper is Shaper.NIC and limit * (size.bytes + HEADER) > MOST_FRAMES):
+        key = "limit" if isinstance(asked, int) else "delay"
+        held = f"the {'interface' if shaper is Shaper.NIC else 'wire'} would hold {limit} frames"
+        place = ("links", name, key) if link.shares(way, key) else ("links", name, way, key)
+        raise Mistakes([(place, f"{held}, too many for the kernel; give a smaller limit, delay or rate")])
     fifo = usual_queue(most[0], size) if waits_outside and most[0] and asked != AMPLE else limit
     return Direction(
         rate=rate,
@@ -218,6 +231,6 @@ def _direction(
         duplicate=float(link.way(way, "duplicate") or 0),
         mtu=size,
         limit=limit,
-        shaper=link.way(way, "shaper") or Shaper.PATH,
+        shaper=shaper,
         **changing.with_queue(given, rate, fifo),
     )

@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
-from lab.spec.parts import MtuText, Part, SizeText
+from lab.spec.document import Place
+from lab.spec.parts import AdvmssText, Mistakes, MtuText, Part
 
 Weight = Annotated[int, Field(ge=1, le=256)]
 WindowText = Annotated[int, Field(ge=1, le=65535)]
@@ -40,6 +41,23 @@ def _group(text: str) -> str:
     return str(address)
 
 
+def _different(groups: Any) -> Any:
+    """Refuse two spellings of one group's address."""
+    seen: dict[object, str] = {}
+    mistakes: list[tuple[Place, str]] = []
+    for text in groups if isinstance(groups, dict) else ():
+        try:
+            address = ipaddress.ip_address(text)
+        except ValueError:
+            continue
+        if address in seen:
+            mistakes.append(((text,), f"is the same group as {seen[address]}; leave one of them out"))
+        seen.setdefault(address, text)
+    if mistakes:
+        raise Mistakes(mistakes)
+    return groups
+
+
 class RoutePart(Part):
     """A route of a node, instead of the automatic routes to the same destination."""
 
@@ -61,7 +79,7 @@ class RoutePart(Part):
     """The congestion window, in segments, at the start of connections over this route. Default: 10."""
     initrwnd: WindowText | None = None
     """The receive window, in segments, at the start of connections over this route."""
-    advmss: SizeText | None = None
+    advmss: AdvmssText | None = None
     """The MSS that the node advertises over this route."""
     mtu: MtuText | None = None
     """The largest IP packet over this route."""
@@ -78,4 +96,4 @@ class MulticastPart(Part):
 
 Routes = Annotated[tuple[RoutePart, ...], Strict(False)]
 Vrfs = dict[Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_-]{0,14}$")], Annotated[tuple[str, ...], Strict(False)]]
-Groups = dict[Annotated[str, AfterValidator(_group)], MulticastPart]
+Groups = Annotated[dict[Annotated[str, AfterValidator(_group)], MulticastPart], BeforeValidator(_different)]

@@ -40,6 +40,11 @@ class Routing:
         part = self.topology.hosts.get(node) or self.topology.routers.get(node)
         return next((name for name, links in part.vrfs.items() if link in links), "") if part else ""
 
+    def mtu(self, end: End) -> Size:
+        """Return the largest IP packet that a node can send through this end."""
+        name, node = end
+        return mtu(self.topology, name, "forward" if node == next(iter(self.topology.links[name].ends)) else "back")
+
     def metrics(self, end: End) -> tuple[Size | None, Size | None]:
         """Return (mtu, advmss) for routes over this end.
 

@@ -9,6 +9,10 @@ from lab.spec.document import Place
 from lab.spec.errors import suggestion
 
 KINDS = ("hosts", "routers", "switches")
+RESERVED = {
+    "wires": "the lab's namespace of all wires has this name",
+    "localhost": "it is each node's own name for itself",
+}
 
 
 def mistakes(data: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
@@ -18,6 +22,8 @@ def mistakes(data: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
         part = data.get(kind)
         for index, name in enumerate(_names(part)):
             place: Place = (kind, name if isinstance(part, Mapping) else index)
+            if name in RESERVED:
+                yield place, f"no node can be called '{name}', because {RESERVED[name]}; choose a different name"
             if name in nodes:
                 yield place, f"'{name}' is already one of the {nodes[name][0]}; choose a different name"
             nodes.setdefault(name, place)

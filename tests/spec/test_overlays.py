@@ -22,7 +22,7 @@ from lab.spec.changes import Changes
 from lab.spec.errors import SpecError
 from lab.spec.schema import json_schema
 from lab.spec.topology import Topology, parse
-from lab.units import Duration, from_plain, to_plain
+from lab.units import Duration, Size, from_plain, to_plain
 
 Parse = Callable[[str], Topology]
 
@@ -189,6 +189,15 @@ def test_a_mistake_of_an_overlay_is_named(topology: Parse, text: str, line: int,
     ("text", "message"),
     [
         ("{to: b, via: b}", "routes.0.via: 'b' is not a neighbour of 'a'; use r1, r2"),
+        ("{to: b, via: r1, mtu: 9000 B}", "routes.0.mtu: 9000 B is more than the MTU of 'up1', 1500 B"),
+        ("{to: b, via: [r1, r1.up1]}", "'r1.up1' is the same next hop as 'r1'; give that one a weight instead"),
+        ("{to: b, via: [10.0.1.2, r1]}", "'r1' is the same next hop as '10.0.1.2'"),
+        ("{to: up1, via: r1}", "routes.0.to: 'a' is in 10.0.1.0/24 itself; leave out via, or name a single node"),
+        ("{to: 10.0.1.0/24, via: r1}", "routes.0.to: 'a' is in 10.0.1.0/24 itself"),
+        ("{to: b, via: 10.0.1.77}", "routes.0.via: no node has the address 10.0.1.77; name a neighbour"),
+        ("{to: 10.0.1.1, via: r1}", "routes.0.to: '10.0.1.1' is an address of 'a' itself; leave the route out"),
+        ("{to: b, advmss: 9999999999 B}", "routes.0.advmss: an advmss of 9999999999 B is not between 1 B and 65495 B"),
+        ("{to: b, via: {r1: null}}", "via.r1: no value is given; give one, or leave the key out"),
         ("{to: b, via: zz}", "unknown node 'zz'"),
         ("{to: b, via: 10.9.9.9}", "no link of 'a' has a subnet with 10.9.9.9"),
         ("{to: zz, via: r1}", "unknown destination 'zz'"),
@@ -222,6 +231,15 @@ def test_a_mistake_of_a_route_is_named(topology: Parse, text: str, message: str)
     ("text", "message"),
     [
         ("routers: {r: {vrfs: {red: [x]}}}", "'x' is not a link of 'r'"),
+        ("routers: {r: {vrfs: {a-name-of-21-letters-x: [l]}}}", "use up to 15 letters"),
+        (
+            "routers: [r]\nmulticast: {239.0.0.5: {source: a, receivers: []}}",
+            "receivers: is empty; name at least one node",
+        ),
+        (
+            "routers: [r]\nmulticast: {'ff3e::1': {source: a, receivers: [b]}, 'ff3e:0::1': {source: a}}",
+            "multicast.ff3e:0::1: is the same group as ff3e::1; leave one of them out",
+        ),
         ("routers: {r: {vrfs: {red: [l], blue: [l]}}}", "already in the VRF 'red'"),
         ("routers: {r: {vrfs: {eth0: [l]}}}", "the name of an interface"),
         ("routers: [r]\nmulticast: {'ff3e::1%eth0': {source: a, receivers: [b]}}", "is not an address"),
@@ -239,6 +257,101 @@ def test_a_mistake_of_a_vrf_or_a_group_is_named(topology: Parse, text: str, mess
     with pytest.raises(SpecError) as error:
         topology(f"about: x\nhosts: [a, b]\nlinks: {{l: {{ends: [a, r]}}, m: {{ends: [r, b]}}}}\n{text}")
     assert any(message in problem.message for problem in error.value.problems), error.value
+
+
+CHAIN = """
+about: x
+hosts: {{a: {{routes: [{routes}]}}, h: , b: }}
+routers: [r]
+switches: [s]
+links:
+  near: {{ends: [a, h]}}
+  far: {{ends: [h, b]}}
+  lan: {{ends: [a, s]}}
+  rest: {{ends: [s, r]}}
+{links}
+"""
+
+
+@pytest.mark.parametrize(
+    ("routes", "message"),
+    [
+        (
+            "{to: b, via: h}",
+            "'h' is a host, which does not forward; name a router, or set its sysctl net.ipv4.ip_forward",
+        ),
+        ("{to: default, via: h}", "'h' is a host, which does not forward"),
+    ],
+)
+def test_a_next_hop_forwards(topology: Parse, routes: str, message: str) -> None:
+    with pytest.raises(SpecError) as error:
+        topology(CHAIN.format(routes=routes, links=""))
+    assert any(message in problem.message for problem in error.value.problems), error.value
+    forwarding = "sysctls: {net.ipv4.ip_forward: 1, net.ipv6.conf.all.forwarding: 1}"
+    for text in (
+        CHAIN.format(routes=routes, links=forwarding),
+        CHAIN.format(routes="{to: h.far, via: h}", links=""),  # h is the end, and need not forward
+    ):
+        assert next(route.via for route in topology(text).network.node("a").routes if route.declared) == "10.0.1.2"
+
+
+def test_several_next_hops_take_the_least_mtu(topology: Parse) -> None:
+    text = DIAMOND.format(routes="{to: b, via: [r1, r2]}").replace(
+        "up2: {ends: [a, r2]}", "up2: {ends: [a, r2], mtu: 1280 B, back: {mtu: 1500 B}}"
+    )
+    found = [route.mtu for route in topology(text).network.node("a").routes if route.hops]
+    assert found == [Size(1280)] * 2
+
+
+def test_a_group_and_a_declared_route_are_one_too_many(topology: Parse) -> None:
+    text = DIAMOND.format(routes="{to: 239.1.2.3, via: r1}") + "multicast:\n  239.1.2.3: {source: a, receivers: [b]}\n"
+    with pytest.raises(SpecError) as error:
+        topology(text)
+    message = "hosts.a.routes: the group 239.1.2.3 already gives 'a' a route; leave out its declared route to 239.1.2.3"
+    assert [problem.message for problem in error.value.problems] == [message]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "x: {ends: [a, s], CHANGES}",
+            "'s' is a switch, which cannot ask for smaller packets; give it only to `forward`",
+        ),
+        (
+            "x: {ends: [a, r], CHANGES}\n  v: {ends: [a, r], vlan: 3, over: x}",
+            "the link carries 'v', whose MTU does not",
+        ),
+        ("x: {ends: [a, r], CHANGES}\n  t: {ends: [a, r], tunnel: gre}", "the link carries 't'"),
+        ("x: {ends: [a, r], CHANGES}\n  y: {ends: [a, r]}\n  p: {ends: [a, r], bond: [x, y]}", "the link carries 'p'"),
+        ("x: {ends: [a, r], CHANGES}\n  y: {ends: [a, r]}", "has several next hops, which share one MTU; leave it out"),
+        ("x: {ends: [a, s], forward: {CHANGES}}\n  y: {ends: [a, s]}", "'a' has several links to this subnet"),
+    ],
+)
+def test_an_mtu_changes_only_where_routes_follow(topology: Parse, text: str, message: str) -> None:
+    routes = "{to: b, via: [r.x, r.y]}" if "next hops" in message else ""
+    spare = "" if "[a, s]" in text else "  spare: {ends: [a, s]}\n"
+    base = f"about: x\nhosts: {{a: {{routes: [{routes}]}}, b: }}\nrouters: [r]\nswitches: [s]\nlinks:\n"
+    with pytest.raises(SpecError) as error:
+        topology(
+            f"{base}  {text.replace('CHANGES', 'changes: [{at: 1 s, mtu: 1280 B}]')}\n"
+            f"{spare}  m: {{ends: [s, r]}}\n  l: {{ends: [r, b]}}\n"
+        )
+    assert any("changes.0.mtu" in each.message and message in each.message for each in error.value.problems), (
+        error.value
+    )
+
+
+@pytest.mark.parametrize("name", ["wires", "localhost"])
+def test_a_reserved_name_is_refused(topology: Parse, name: str) -> None:
+    with pytest.raises(SpecError, match=f"no node can be called '{name}'"):
+        topology(f"about: x\nhosts: [{name}, b]\nlinks: {{l: {{ends: [{name}, b]}}}}\n")
+
+
+def test_a_probe_has_bounds(topology: Parse) -> None:
+    text = f"{PLAIN}  x: {{ends: [a, b]}}\n  y: {{ends: [a, b]}}\n  p: {{ends: [a, b], bond: [x, y], probe: 2000 h}}\n"
+    with pytest.raises(SpecError, match=r"should be whole milliseconds, from 10 ms to 2147483\.647 s"):
+        topology(text)
 
 
 def test_the_schema_takes_what_the_reader_takes() -> None:

@@ -283,10 +283,17 @@ def test_routes_that_the_lab_has_anyway(imports: Imports) -> None:
 
 
 def test_a_route_that_differs_is_declared(imports: Imports) -> None:
-    found = imports(ROUTED + "ip -n h1 route add default via 10.0.1.9\n")
+    found = imports(ROUTED + "ip -n h1 route add default via 10.0.1.1 initcwnd 20\n")
     assert found.untaken == ()
     routes = [route for route in found.topology.network.node("h1").routes if ":" not in route.to]
-    assert [(route.to, route.via) for route in routes] == [("0.0.0.0/0", "10.0.1.9")]
+    assert [(route.to, route.via) for route in routes] == [("0.0.0.0/0", "10.0.1.1")]
+
+
+def test_a_route_through_an_address_of_no_node_is_named(imports: Imports) -> None:
+    found = imports(ROUTED + "ip -n h1 route add default via 10.0.1.9\n")
+    assert [(each.line, each.message) for each in found.untaken] == [
+        (9, "h1: no node has the address 10.0.1.9; name a neighbour")
+    ]
 
 
 TWO_WAYS = """\
@@ -326,14 +333,14 @@ def test_a_route_through_an_address_without_a_link_is_named(imports: Imports) ->
 
 def test_a_routes_metrics_and_next_hops_are_taken(imports: Imports) -> None:
     found = imports(
-        ROUTED
-        + "ip -n h1 route add 10.0.2.0/24 via 10.0.1.1 initcwnd 20 mtu 1400\n"
-        + "ip -n h1 route add 10.9.0.0/16 nexthop via 10.0.1.1 weight 2 nexthop via 10.0.1.9\n"
+        TWO_WAYS
+        + "ip -n n route add 10.2.0.0/24 via 10.0.1.2 initcwnd 20 mtu 1400\n"
+        + "ip -n n route add 10.9.0.0/16 nexthop via 10.0.1.2 weight 2 nexthop via 10.0.2.2\n"
     )
     assert found.untaken == ()
-    first, second = (route for route in found.topology.network.node("h1").routes if route.declared)
-    assert (first.to, first.initcwnd, str(first.mtu)) == ("10.0.2.0/24", 20, "1400 B")
-    assert [(hop.via, hop.weight) for hop in second.hops] == [("10.0.1.1", 2), ("10.0.1.9", 1)]
+    first, second = (route for route in found.topology.network.node("n").routes if route.declared)
+    assert (first.to, first.initcwnd, str(first.mtu)) == ("10.2.0.0/24", 20, "1400 B")
+    assert [(hop.via, hop.weight) for hop in second.hops] == [("10.0.1.2", 2), ("10.0.2.2", 1)]
 
 
 @pytest.mark.parametrize(
