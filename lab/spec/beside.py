@@ -15,6 +15,19 @@ _MOST = 1000  # files of a folder
 _CACHE = "__pycache__"  # the names of its files depend on Python's version
 
 
+def inside(folder: Path, name: str) -> Path:
+    """Return where a name in a folder, and the links in it, lead. Raises ValueError if that is outside the folder."""
+    try:
+        file = (folder / name).resolve()
+    except (OSError, RuntimeError):  # a link to itself
+        raise ValueError(f"'{name}' is a link that leads nowhere; remove it") from None
+    if file.is_relative_to(folder.resolve()):
+        return file
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise ValueError(f"'{name}' is outside the folder; copy it there, and name the copy")
+    raise ValueError(f"'{name}' is behind a link that leads out of the folder; copy what it leads to")
+
+
 @dataclass(frozen=True)
 class FilesBeside:
     """Reads files relative to an experiment's folder. `blame` makes a problem from a message."""
@@ -73,12 +86,9 @@ class FilesBeside:
     def _inside(self, name: str) -> Path:
         """Return where the links in a name lead. Raises SpecError if that is outside the experiment's folder."""
         try:
-            file = (self.folder / name).resolve()
-        except (OSError, RuntimeError):  # a link to itself
-            raise self._refused(f"'{name}' is a link that leads nowhere; remove it") from None
-        if not file.is_relative_to(self.folder.resolve()):
-            raise self._refused(f"'{name}' is behind a link that leads out of the folder; copy what it leads to")
-        return file
+            return inside(self.folder, name)
+        except ValueError as error:
+            raise self._refused(str(error)) from None
 
     def _check_link(self, top: Path, path: str, name: str) -> None:
         """Raise SpecError unless the path is a link to a file within the folder."""

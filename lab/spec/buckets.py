@@ -11,7 +11,6 @@ from lab.spec.document import Place
 from lab.units import Duration, Rate, Size
 
 ETHERNET_HEADER = Size(14)
-SLOWEST = Rate.of("8 bit/s")  # a byte per second
 ORDINARY = Size(1500)  # the MTU of a link without `mtu`
 SMALLEST_FRAME = Size(84)  # on the wire
 FULLEST = Duration.of("270 s")  # the time in which a bucket fills: the kernel counts 64 ns in 32 bits

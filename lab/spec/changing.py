@@ -6,18 +6,22 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
+from lab.guest.fabric.queue import red_cell
 from lab.guest.network import BurstLoss, Change, Queue, Shaper, Slot
 from lab.spec import buckets, destinations
 from lab.spec.document import Place
 from lab.units import Duration, Rate, Size
 
 ChangedWay = Callable[[str], Any]  # returns a key's value in this direction, or None
-SLOWEST = Rate.of("1 kbit/s")  # a frame of a slower link takes over a minute, the longest that HTB waits
+MOST_CELL = 31  # red_check_params()
+LONGEST_WAIT = 60  # s: htb_change_class() lets no class wait longer, so a frame that takes longer leaves too early
+FASTEST = Rate(8 * 2**63)  # in front of which a queue can wait: the wire behind it is a little faster
 # netem's tabledist() takes 32 bits modulo twice the jitter, which netem_change() caps. The low bits are not correlated.
 # With a shorter jitter than this, netem draws the shortest delays twice as often as the others (`fabric.jitter`).
 CORRELATED, MOST_JITTER = Duration.of("2144 ms"), Duration(2**31 - 1)
 _GRAIN = 10**5  # ns, in messages about distributions
 ORDINARY = Size(1500)  # the MTU of a link without `mtu`
+FRAME_AROUND, ETHERNET = 38, 14  # bytes around an IP packet: on the wire, and as the kernel counts a frame
 
 
 def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[tuple[Place, str]]:
@@ -37,8 +41,21 @@ def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[t
         yield place(queued), "a nic's own queue is a FIFO; use queue, trace or a changing rate with shaper: path"
     if queued and isinstance(way("limit"), int):
         yield place("limit"), f"it counts the frames of a plain wire: with {queued}, give the queue its own limit"
-    if queued and way("rate") is not None and way("rate") < SLOWEST:
-        yield place("rate"), f"{way('rate')} is too slow for a queue: {SLOWEST} at least"
+    if (queued or way("delays")) and way("rate") is not None and way("rate") > FASTEST:
+        yield place("rate"), f"{way('rate')} is too fast for a queue; give {FASTEST} or less"
+    yield from _too_slow(way, place, queued is not None)
+    limited = way("rate")
+    if (
+        way("queue") is not None
+        and way("queue").kind == "red"
+        and limited
+        and red_cell(way("queue"), limited) > MOST_CELL
+    ):
+        yield place("queue"), f"RED cannot count its idle time at {limited}; give a smaller ewma or avpkt"
+    if way("queue") is not None and way("queue").kind == "bfifo":
+        frame = Size((way("mtu") or ORDINARY).bytes + ETHERNET)
+        if (room := Size.of(str(dict(way("queue").parameters)["limit"]))) < frame:
+            yield (*place("queue"), "limit"), f"bfifo would lose each frame of more than {room}; give {frame} or more"
     if way("delays"):
         yield from destinations.contradictions(way, place)
         if way("rate") is not None and way("shaper") is Shaper.NIC:
@@ -85,6 +102,28 @@ def _jitter(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[tuple[Pl
         yield place("reorder"), "the jitter has in_order, which keeps frames in order; leave one of them out"
 
 
+def _too_slow(way: ChangedWay, place: Callable[[str], Place], queued: bool) -> Iterator[tuple[Place, str]]:
+    """Yield each rate of an HTB at which a full frame takes longer than an HTB waits."""
+    queue, size = way("queue"), (way("mtu") or ORDINARY).bytes
+    frame = Size(size + FRAME_AROUND)
+    rates: list[tuple[Place, Rate]] = []
+    if queue is not None and queue.kind == "htb":
+        given = {name: str(setting) for name, setting in queue.parameters}
+        rates += [((*place("queue"), name), Rate.of(given[name])) for name in ("rate", "ceil") if name in given]
+        overhead = Size.of(given.get("overhead", "0 B" if "rate" in given else f"{FRAME_AROUND - ETHERNET} B"))
+        frame = max(Size(size + ETHERNET + overhead.bytes), Size.of(given.get("mpu", "0 B")))
+    own = queue is not None and (queue.kind == "tbf" or queue.own_rate is not None)
+    if way("rate") is not None and (queued or way("delays")) and not own:
+        rates.append((place("rate"), way("rate")))
+    for index, change in enumerate(way("changes") or ()):
+        if change.rate is not None:
+            rates.append(((*place("changes"), index, "rate"), change.rate))
+    least = Rate(-(-8 * frame.bytes // LONGEST_WAIT // 8) * 8)
+    for where, rate in rates:
+        if rate.bps // 8 * LONGEST_WAIT < frame.bytes:
+            yield where, f"a frame of {frame} takes over a minute, the longest that a queue waits; give {least} or more"
+
+
 def keeps_order(way: ChangedWay) -> bool:
     """Return whether netem must keep frames in order because the wire's rate does not."""
     return bool(way("jitter") and way("jitter").in_order and not _is_rated(way))
@@ -107,8 +146,6 @@ def _changes(way: ChangedWay, changes: tuple[Any, ...], place: Place) -> Iterato
     for index, change in enumerate(changes):
         if change.rate is not None and way("rate") is None:
             yield (*place, index, "rate"), "the link has no rate that could change"
-        elif change.rate is not None and change.rate < SLOWEST:
-            yield (*place, index, "rate"), f"{change.rate} is too slow for a queue: {SLOWEST} at least"
         if change.delay is not None and way("jitter") is not None and change.delay < way("jitter").early:
             yield (*place, index, "delay"), f"{change.delay} is less than the jitter of {way('jitter').early}"
         if change.loss is not None and way("burst_loss") is not None:

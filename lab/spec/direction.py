@@ -21,6 +21,7 @@ from lab.guest import trace
 from lab.guest.fabric.distribution import reach, stretched
 from lab.guest.network import DISTRIBUTIONS, Distribution, Queue, Shaper, Trace
 from lab.spec import queue, tables
+from lab.spec.beside import inside
 from lab.spec.errors import no_file
 from lab.spec.parts import DurationText, Mistakes, MtuText, Part, PercentText, RateText, SizeText
 from lab.units import Duration
@@ -49,8 +50,8 @@ def _queue(value: object) -> Queue:
 def _trace(value: object, info: ValidationInfo[Path]) -> Trace:
     if isinstance(value, Trace):
         return value
-    if not (file := Path(info.context, str(value))).is_file():
-        raise ValueError(f"the trace {no_file(file)}")
+    if not inside(info.context, str(value)).is_file():
+        raise ValueError(f"the trace {no_file(Path(info.context, str(value)))}")
     return trace.read(str(value), info.context)
 
 

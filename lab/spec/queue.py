@@ -6,6 +6,7 @@ Missing parameters keep the kernel's defaults. `lab.guest.fabric.queue` passes e
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from lab.guest.network import ACK_FILTER, DIFFSERV, ISOLATION, Queue, Setting
@@ -16,20 +17,52 @@ from lab.units import Duration, Rate, Size, UnitError
 
 MOST = 2**32 - 1
 MOST_OVERHEAD = 2**15 - 1  # of a rate's overhead, which the kernel counts in 16 bits
+MOST_RED_BITS = 31  # of a threshold with the bits of the weight: fewer than 32, red_check_params()
+RED_WEIGHT = 9  # tc's default
+SFQ_DEPTH, SFQ_DIVISOR, SFQ_FLOWS = 127, 1024, 128  # the kernel's defaults; the depth's is also the largest
+MOST_SFQ_DIVISOR = 1 << 16
+MOST_SFQ_FLOWS = (1 << 16) - SFQ_DEPTH - 1
+MOST_DUALPI2_GAIN = 2**31 - 1
 
 ParameterReader = Callable[[object], Setting]  # raises ValueError for a wrong value
 
 
-def _number(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST:
-        raise ValueError(f"'{value}' should be a whole number from 0 to {MOST}")
-    return value
+@dataclass(frozen=True)
+class Whole:
+    """Reads a whole number within these bounds."""
+
+    least: int = 0
+    most: int = MOST
+
+    def __call__(self, value: object) -> int:
+        """Return the number. Raises ValueError if the value is none, or outside the bounds."""
+        if isinstance(value, bool) or not isinstance(value, int) or not self.least <= value <= self.most:
+            raise ValueError(f"'{value}' should be a whole number from {self.least} to {self.most}")
+        return value
 
 
-def _small_number(value: object) -> int:
-    if _number(value) > 255:
-        raise ValueError(f"'{value}' should be a whole number from 0 to 255")
-    return _number(value)
+@dataclass(frozen=True)
+class Sized:
+    """Reads a size within these bounds, in bytes."""
+
+    least: int = 0
+    most: int = MOST
+
+    def __call__(self, value: object) -> str:
+        """Return the size. Raises ValueError or UnitError if the value is none, or outside the bounds."""
+        size = Size.of(str(value))
+        if size.bytes > self.most:
+            raise ValueError(f"{size} is more than {self.most} B")
+        if size.bytes < self.least:
+            raise ValueError(f"{size} is less than {self.least} B")
+        return str(size)
+
+
+def _power_of_2(value: object) -> int:
+    number = Whole(1, MOST_SFQ_DIVISOR)(value)
+    if number & number - 1:
+        raise ValueError(f"{number} should be a power of two, up to {MOST_SFQ_DIVISOR}")
+    return number
 
 
 def _flag(value: object) -> bool:
@@ -52,22 +85,16 @@ def _whole_seconds(value: object) -> str:
     return str(time)
 
 
-def _bytes(value: object) -> str:
-    size = Size.of(str(value))
-    if size.bytes > MOST:
-        raise ValueError(f"{size} is more than {MOST} B")
-    return str(size)
-
-
-def _small_size(value: object) -> str:
-    size = Size.of(str(value))
-    if size.bytes > MOST_OVERHEAD:
-        raise ValueError(f"{size} is more than {MOST_OVERHEAD} B")
-    return str(size)
+def _positive_time(value: object) -> str:
+    if not Duration.of(_time(value)):
+        raise ValueError("should be longer than zero")
+    return _time(value)
 
 
 def _rate(value: object) -> str:
     rate = Rate.of(str(value))
+    if not rate:
+        raise ValueError("a rate of zero carries nothing; give a higher rate, or leave it out")
     if rate.bps % 8 or rate.bps // 8 > MOST:
         raise ValueError(f"{rate} should be whole bytes a second, fewer than 2^32")
     return str(rate)
@@ -86,39 +113,45 @@ def _one_of(*words: str) -> ParameterReader:
     return read
 
 
+_NUMBER, _BYTES, _OVERHEAD = Whole(), Sized(), Sized(most=MOST_OVERHEAD)
+_LIMIT = Whole(1)  # frames: a queue without room loses every frame
+_ROOM = Sized(1)
+_QUANTUM = Sized(256, 1 << 20)  # the kernel replaces other quanta with the nearest of these, or refuses them
+_FLOWS = Whole(1, 1 << 16)
+
 _CODEL: Mapping[str, ParameterReader] = {
     "target": _time,
     "interval": _time,
-    "limit": _number,
+    "limit": _LIMIT,
     "ecn": _flag,
     "ce_threshold": _time,
 }
 _PIE: Mapping[str, ParameterReader] = {
     "target": _time,
     "tupdate": _time,
-    "limit": _number,
-    "alpha": _number,
-    "beta": _number,
+    "limit": _LIMIT,
+    "alpha": _NUMBER,
+    "beta": _NUMBER,
     "ecn": _flag,
     "bytemode": _flag,
     "dq_rate_estimator": _flag,
 }
 
 KINDS: Mapping[str, Mapping[str, ParameterReader]] = {
-    "pfifo": {"limit": _number},
-    "bfifo": {"limit": _bytes},
+    "pfifo": {"limit": _LIMIT},
+    "bfifo": {"limit": _ROOM},
     "codel": _CODEL,
     "fq_codel": {
         **_CODEL,
-        "flows": _number,
-        "quantum": _bytes,
-        "drop_batch": _number,
-        "memory_limit": _bytes,
+        "flows": _FLOWS,
+        "quantum": _QUANTUM,
+        "drop_batch": Whole(1),
+        "memory_limit": Sized(1, 1 << 31),
     },
     "cake": {
-        "rtt": _time,
-        "target": _time,
-        "memlimit": _bytes,
+        "rtt": _positive_time,
+        "target": _positive_time,
+        "memlimit": _ROOM,
         "diffserv": _one_of(*DIFFSERV),
         "isolation": _one_of(*ISOLATION),
         "ack_filter": _one_of(*ACK_FILTER),
@@ -128,36 +161,36 @@ KINDS: Mapping[str, Mapping[str, ParameterReader]] = {
         "split_gso": _flag,
     },
     "pie": _PIE,
-    "fq_pie": {**_PIE, "flows": _number, "quantum": _bytes, "memory_limit": _bytes, "ecn_prob": _number},
+    "fq_pie": {**_PIE, "flows": _FLOWS, "quantum": _QUANTUM, "memory_limit": _ROOM, "ecn_prob": _NUMBER},
     "red": {
-        "limit": _bytes,
-        "min": _bytes,
-        "max": _bytes,
+        "limit": _BYTES,
+        "min": _BYTES,
+        "max": _BYTES,
         "probability": _share,
-        "ewma": _number,
-        "avpkt": _bytes,
+        "ewma": Whole(0, MOST_RED_BITS),
+        "avpkt": Sized(1, 65535),
         "ecn": _flag,
         "harddrop": _flag,
         "nodrop": _flag,
         "adaptive": _flag,
     },
     "sfq": {
-        "limit": _number,
-        "flows": _number,
-        "depth": _number,
-        "divisor": _number,
-        "quantum": _bytes,
+        "limit": Whole(2),
+        "flows": Whole(1, MOST_SFQ_FLOWS),
+        "depth": Whole(1, SFQ_DEPTH),
+        "divisor": _power_of_2,
+        "quantum": _QUANTUM,
         "perturb": _whole_seconds,
         "headdrop": _flag,
     },
     "fq": {
-        "limit": _number,
-        "flow_limit": _number,
-        "quantum": _bytes,
-        "initial_quantum": _bytes,
+        "limit": _LIMIT,
+        "flow_limit": _LIMIT,
+        "quantum": _QUANTUM,
+        "initial_quantum": Sized(0, 1 << 20),
         "pacing": _flag,
         "maxrate": _rate,
-        "orphan_mask": _number,
+        "orphan_mask": _NUMBER,
         "refill_delay": _time,
         "ce_threshold": _time,
         "horizon": _time,
@@ -165,34 +198,34 @@ KINDS: Mapping[str, Mapping[str, ParameterReader]] = {
     },
     "tbf": {
         "rate": _rate,
-        "burst": _bytes,
-        "limit": _bytes,
+        "burst": _BYTES,
+        "limit": _BYTES,
         "latency": _time,
         "peakrate": _rate,
-        "mtu": _bytes,
-        "overhead": _small_size,
-        "mpu": _small_size,
+        "mtu": _BYTES,
+        "overhead": _OVERHEAD,
+        "mpu": _OVERHEAD,
     },
     "htb": {
         "rate": _rate,
-        "burst": _bytes,
+        "burst": _BYTES,
         "ceil": _rate,
-        "cburst": _bytes,
-        "limit": _number,
-        "overhead": _small_size,
-        "mpu": _small_size,
+        "cburst": _BYTES,
+        "limit": _LIMIT,
+        "overhead": _OVERHEAD,
+        "mpu": _OVERHEAD,
     },
     "dualpi2": {
-        "limit": _number,
-        "memory_limit": _bytes,
+        "limit": _LIMIT,
+        "memory_limit": _ROOM,
         "target": _time,
-        "tupdate": _time,
-        "alpha": _number,
-        "beta": _number,
+        "tupdate": _positive_time,
+        "alpha": Whole(1, MOST_DUALPI2_GAIN),
+        "beta": Whole(1, MOST_DUALPI2_GAIN),
         "step_thresh": _time,
-        "min_qlen_step": _number,
-        "coupling_factor": _small_number,
-        "classic_protection": _small_number,
+        "min_qlen_step": _NUMBER,
+        "coupling_factor": Whole(1, 255),
+        "classic_protection": Whole(0, 100),
         "drop_on_overload": _flag,
         "drop_enqueue": _flag,
         "split_gso": _flag,
@@ -244,6 +277,8 @@ def _contradictions(queue: Queue) -> Iterator[tuple[Place, str]]:
     match queue.kind:
         case "red":
             yield from _red(given)
+        case "sfq":
+            yield from _sfq(given)
         case "tbf":
             yield from _tbf(given)
         case "htb" if {"rate", "ceil"} <= set(given) and Rate.of(given["ceil"]) < Rate.of(given["rate"]):
@@ -265,3 +300,24 @@ def _red(given: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
         yield ("max",), f"RED marks between min and max: {most} is not more than {least}"
     if not most < limit:
         yield ("limit",), f"RED's average never reaches its max of {most} with a limit of {limit}"
+    weight = int(given.get("ewma", RED_WEIGHT))
+    if most.bytes.bit_length() + weight > MOST_RED_BITS:
+        largest = Size(2 ** (MOST_RED_BITS - weight) - 1)
+        yield ("max",), f"with an ewma of {weight}, RED counts to {largest}; give a smaller max or a smaller ewma"
+    if given.get("nodrop") == "True" and given.get("ecn") != "True":
+        yield ("nodrop",), "without ecn, RED could only drop; add ecn: true"
+
+
+def _sfq(given: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
+    flows, depth = (int(given.get(name, usual)) for name, usual in (("flows", SFQ_FLOWS), ("depth", SFQ_DEPTH)))
+    divisor, limit = (int(given.get(name, usual)) for name, usual in (("divisor", SFQ_DIVISOR), ("limit", SFQ_DEPTH)))
+    if flows > divisor and "flows" in given:
+        yield ("flows",), f"{flows} flows do not fit a divisor of {divisor}; give fewer flows or a larger divisor"
+    most = depth * min(flows, divisor)
+    if limit > most and "limit" in given:
+        yield (
+            ("limit",),
+            f"{limit} is more than {depth} frames of each of {min(flows, divisor)} flows; give {most} or less",
+        )
+    elif flows > limit and {"flows", "limit"} <= set(given):
+        yield ("flows",), f"{flows} is more than the limit of {limit} frames; give fewer flows"

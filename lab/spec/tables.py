@@ -9,6 +9,7 @@ from pathlib import Path
 from lab.base import foreign
 from lab.guest.fabric.distribution import COUNT
 from lab.guest.network import DISTRIBUTIONS, Distribution
+from lab.spec.beside import inside
 from lab.spec.errors import no_file, suggestion
 
 _MOST = 1 << 20  # bytes of a file
@@ -20,12 +21,12 @@ def read(name: str, folder: Path) -> Distribution:
 
     Raises ValueError with the file and the line.
     """
-    file = folder / name
+    file = inside(folder, name)
     if not file.is_file():
         known = suggestion(name, DISTRIBUTIONS)
-        raise ValueError(f"'{name}' is not a distribution{known}" if known else f"the table {no_file(file)}")
+        raise ValueError(f"'{name}' is not a distribution{known}" if known else f"the table {no_file(folder / name)}")
     try:
-        lines = foreign.read(file.resolve(), _MOST).decode().splitlines()
+        lines = foreign.read(file, _MOST).decode().splitlines()
     except (OSError, UnicodeDecodeError, foreign.Unfit) as error:
         raise ValueError(f"the table {name} cannot be read: {_reason(error)}") from error
     numbers = list(chain.from_iterable(_numbers(name, at, line) for at, line in enumerate(lines, 1)))

@@ -21,6 +21,8 @@ from lab.units import Duration, Rate, from_plain, to_plain
 Said = Callable[[str], list[str]]
 Parse = Callable[[str], Topology]
 
+SLOW = "a frame of {} takes over a minute, the longest that a queue waits; give {} or more"
+FULL = "the {} would hold {} frames, too many for the kernel; give a smaller limit, delay or rate"
 LINK = """\
 about: Two hosts.
 hosts: [sender, receiver]
@@ -170,7 +172,7 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
             "links.path.queue.target: 5 ns: a queue's times should be whole microseconds, at most 4294967.295 ms",
         ),
         ("queue: {kind: codel, ecn: 1}", "links.path.queue.ecn: '1' should be true or false"),
-        ("queue: {kind: pie, limit: -1}", "links.path.queue.limit: '-1' should be a whole number from 0 to 4294967295"),
+        ("queue: {kind: pie, limit: -1}", "links.path.queue.limit: '-1' should be a whole number from 1 to 4294967295"),
         (
             "queue: {kind: cake, isolation: hosts!}",
             f"links.path.queue.isolation: 'hosts!' should be one of {', '.join(ISOLATION)}",
@@ -403,6 +405,73 @@ def test_changes_repeat_in_any_order(topology: Parse) -> None:
         ),
         ("slot: {min: 2 ms, max: 1 ms}", "links.path.slot.max: 1 ms is shorter than min, 2 ms"),
         ("trace: missing", "links.path.trace: the trace missing: no such file"),
+        (
+            "trace: /etc/passwd",
+            "links.path.trace: '/etc/passwd' is outside the folder; copy it there, and name the copy",
+        ),
+        (
+            "trace: ../x",
+            "links.path.trace: '../x' is outside the folder; copy it there, and name the copy",
+        ),
+        (
+            "delay: 9 ms, jitter: {deviation: 1 ms, distribution: /etc/shadow}",
+            "links.path.jitter.distribution: '/etc/shadow' is outside the folder; copy it there, and name the copy",
+        ),
+        (
+            "queue: {kind: tbf, rate: 0 bit/s, burst: 9 kB, limit: 9 kB}",
+            "links.path.queue.rate: a rate of zero carries nothing; give a higher rate, or leave it out",
+        ),
+        (
+            "queue: {kind: htb, rate: 80 bit/s, burst: 2 kB}",
+            "links.path.queue.rate: " + SLOW.format("1514 B", "208 bit/s"),
+        ),
+        (
+            "rate: 96 bit/s, delays: {receiver: 1 ms}",
+            "links.path.rate: " + SLOW.format("1538 B", "208 bit/s"),
+        ),
+        (
+            "rate: 1 kbit/s, mtu: 9000 B, queue: codel",
+            "links.path.rate: " + SLOW.format("9038 B", "1.208 kbit/s"),
+        ),
+        (
+            "changes: [{at: 1 s, rate: 160 bit/s}]",
+            "links.path.changes.0.rate: " + SLOW.format("1538 B", "208 bit/s"),
+        ),
+        (
+            "rate: 1001 bit/s",
+            "links.path.rate: 1.001 kbit/s is not a whole number of bytes per second; give 1 kbit/s",
+        ),
+        ("queue: {kind: pfifo, limit: 0}", "links.path.queue.limit: '0' should be a whole number from 1 to 4294967295"),
+        (
+            "queue: {kind: bfifo, limit: 1513 B}",
+            "links.path.queue.limit: bfifo would lose each frame of more than 1513 B; give 1514 B or more",
+        ),
+        ("queue: {kind: sfq, divisor: 3}", "links.path.queue.divisor: 3 should be a power of two, up to 65536"),
+        (
+            "queue: {kind: sfq, flows: 512, divisor: 256}",
+            "links.path.queue.flows: 512 flows do not fit a divisor of 256; give fewer flows or a larger divisor",
+        ),
+        ("queue: {kind: fq_codel, flows: 0}", "links.path.queue.flows: '0' should be a whole number from 1 to 65536"),
+        (
+            "queue: {kind: red, limit: 90 kB, min: 9 kB, max: 30 kB, ewma: 64}",
+            "links.path.queue.ewma: '64' should be a whole number from 0 to 31",
+        ),
+        (
+            "queue: {kind: red, limit: 90 kB, min: 9 kB, max: 30 kB, ewma: 20}",
+            "links.path.queue.max: with an ewma of 20, RED counts to 2047 B; give a smaller max or a smaller ewma",
+        ),
+        (
+            "queue: {kind: red, limit: 90 kB, min: 9 kB, max: 30 kB, avpkt: 0 B}",
+            "links.path.queue.avpkt: 0 B is less than 1 B",
+        ),
+        (
+            "shaper: nic, limit: 4294967295",
+            "links.path.limit: " + FULL.format("interface", 4294967295),
+        ),
+        (
+            "rate: 100 Gbit/s, delay: 60 min",
+            "links.path.delay: " + FULL.format("wire", 535714289910),
+        ),
     ],
 )
 def test_a_mistake_is_told_at_its_line(mistakes: Said, line: str, message: str) -> None:

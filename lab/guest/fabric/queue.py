@@ -233,6 +233,12 @@ def options(kind: str, data: bytes) -> dict[str, Setting]:
     }
 
 
+def red_cell(queue: Queue, rate: Rate) -> int:
+    """Return the logarithm of a RED's cell at this rate. The kernel takes at most 31."""
+    given = {**_RED_USUAL, **dict(queue.parameters)}
+    return _idle_damping(int(given["ewma"]), Size.of(str(given["avpkt"])), rate)[0]
+
+
 def _red(given: Mapping[str, Setting], rate: Rate | None) -> list[bytes]:
     given = {**_RED_USUAL, **given}
     limit, least, most = (Size.of(str(given[name])).bytes for name in ("limit", "min", "max"))
