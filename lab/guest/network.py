@@ -27,7 +27,7 @@ MOST_MULTICAST = 32  # interfaces at which a router forwards multicast packets o
 Name = Annotated[str, Meta(pattern=r"\A[A-Za-z0-9][A-Za-z0-9_.-]*\Z", max_length=128)]
 Address = Annotated[str, Meta(pattern=r"\A[0-9a-fA-F.:]+(/[0-9]{1,3})?\Z", max_length=64)]
 Destination = Annotated[str, Meta(pattern=r"\A(default|[0-9a-fA-F.:]+(/[0-9]{1,3})?)\Z", max_length=64)]
-Sysctl = Annotated[str, Meta(pattern=r"\Anet\.(?!.*\.\.)[A-Za-z0-9_./-]+\Z", max_length=128)]
+Sysctl = Annotated[str, Meta(pattern=r"\Anet\.(?!.*(\.\.|//))[A-Za-z0-9_./-]+\Z", max_length=128)]
 SysctlValue = Annotated[str, Meta(pattern=r"\A[^\x00-\x08\x0a-\x1f\x7f]*\Z", max_length=1024)]
 Probability = Annotated[float, Meta(ge=0, le=1)]
 Count = Annotated[int, Meta(ge=0, lt=1 << 62)]

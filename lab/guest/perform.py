@@ -23,7 +23,7 @@ from lab.errors import LabError
 from lab.guest import outputs, playing, saturation
 from lab.guest.alarm import Alarm
 from lab.guest.clock import Place, cpu_takes_time
-from lab.guest.fabric import choose
+from lab.guest.fabric import build, choose
 from lab.guest.fabric.fabric import Fabric
 from lab.guest.middlebox import Middlebox
 from lab.guest.network import Kind, Network
@@ -212,7 +212,7 @@ def spins() -> list[dict[str, Any]]:
 
 
 def _sysctl(name: str) -> str | None:
-    file = Path("/proc/sys") / name.replace(".", "/")
+    file = build.sysctl(name)
     return " ".join(file.read_text().split()) if file.exists() else None
 
 

@@ -21,7 +21,10 @@ def known() -> frozenset[str]:
 
 
 def mistakes(names: Iterable[str], interfaces: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Yield each name that the default kernel does not have, with a message, for a network with these `interfaces`."""
+    """Yield each name that the default kernel does not have, with a message, for a network with these `interfaces`.
+
+    As in sysctl(8), a name has '/' for a dot in an interface's name: net.ipv4.conf.eth0/10.rp_filter.
+    """
     there = list(dict.fromkeys([*_ALWAYS, *interfaces]))
     for name in names:
         match = _OF_INTERFACE.fullmatch(name)
@@ -30,5 +33,6 @@ def mistakes(names: Iterable[str], interfaces: Iterable[str]) -> Iterator[tuple[
             like = known() if match is None else (each.replace("*", match[2]) for each in known())
             listed = "; `lab shell two-hosts -c 'find /proc/sys/net'` lists them"
             yield name, f"unknown sysctl '{name}'{suggestion(name, like) or listed}"
-        elif match and match[2] not in there:
-            yield name, f"sysctl '{name}': unknown interface '{match[2]}'{instead(match[2], there)}"
+        elif match and match[2].replace("/", ".") not in there:
+            known_here = [each.replace(".", "/") for each in there]
+            yield name, f"sysctl '{name}': unknown interface '{match[2]}'{instead(match[2], known_here)}"

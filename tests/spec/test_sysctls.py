@@ -5,8 +5,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
+from lab.guest.fabric import build
+from lab.guest.network import Sysctl
 from lab.runner import guest
 from lab.spec import find, sysctls, topology
 from lab.spec.baseline import HOST, IPV4_ONLY, ROUTER
@@ -153,3 +156,19 @@ def test_a_guest_of_the_default_kernel_has_exactly_the_listed_sysctls() -> None:
         [ROOT / "tools" / "sysctls"], env={**os.environ, "LAB": str(lab)}, capture_output=True, text=True, check=True
     )
     assert listed.stdout == sysctls.LIST.read_text()
+
+
+def test_a_vlan_has_sysctls(tmp_path: Path) -> None:
+    """As in sysctl(8), a slash stands for the dot in an interface's name."""
+    text = """about: x
+hosts: {a: {sysctls: {net.ipv4.conf.eth0/10.rp_filter: 2}}, b: }
+links: {wire: {ends: [a, b]}, red: {ends: [a, b], vlan: 10, over: wire}}
+"""
+    node = topology.parse(text, tmp_path / "net.yaml").network.node("a")
+    assert node.sysctls["net.ipv4.conf.eth0/10.rp_filter"] == "2"
+    assert build._interface_of("net.ipv4.conf.eth0/10.rp_filter") == "eth0.10"
+    assert str(build.sysctl("net.ipv4.conf.eth0/10.rp_filter")) == "/proc/sys/net/ipv4/conf/eth0.10/rp_filter"
+    (message,) = _messages(text.replace("eth0/10", "eth0/11"))
+    assert "did you mean 'eth0/10'?" in message
+    with pytest.raises(msgspec.ValidationError):  # no name leads out of /proc/sys/net
+        msgspec.json.decode(b'"net.//.//.kernel.x"', type=Sysctl)

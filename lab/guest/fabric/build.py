@@ -21,6 +21,7 @@ from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Node, Offl
 from lab.units import Rate, Size
 
 SETTLE_SECONDS = 10
+_DOTS_AND_SLASHES = str.maketrans("./", "/.")
 NOTICED = 100  # carriers per second that the kernel notices: MAX_DO_DEV_WORK of net/core/link_watch.c
 
 # For nodes that only pass frames on. Otherwise they would look for IPv6 neighbours, routers and listeners in the middle
@@ -151,8 +152,11 @@ def nic(direction: Direction) -> tuple[Rate, Size, int] | None:
 
 
 def sysctl(name: str) -> Path:
-    """Return the path of a sysctl's file. The file shows the value in the caller's namespace."""
-    return Path("/proc/sys") / name.replace(".", "/")
+    """Return the path of a sysctl's file. The file shows the value in the caller's namespace.
+
+    As in sysctl(8), a '/' in the name is a dot of an interface's name, such as eth0/10.
+    """
+    return Path("/proc/sys") / name.translate(_DOTS_AND_SLASHES)
 
 
 def coalescing(end: Interface) -> dict[str, str]:
@@ -201,4 +205,4 @@ def _interface_of(name: str) -> str | None:
     interface.
     """
     parts = name.split(".")
-    return parts[3] if len(parts) == 5 and parts[2] in ("conf", "neigh") else None
+    return parts[3].replace("/", ".") if len(parts) == 5 and parts[2] in ("conf", "neigh") else None
