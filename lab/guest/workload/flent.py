@@ -17,6 +17,8 @@ __all__ = ["Flent"]
 
 PORT = 12865
 _SEVERAL = {"cisco_5tcpup": 5, "rtt_fair": 4, "rtt_fair4be": 4, "rtt_fair6be": 6, "rtt_fair_up": 4}  # test: servers
+_VARIABLE = ("rtt_fair_var", "rtt_fair_var_down", "rtt_fair_var_up")  # these use any number of servers
+_SHORTEST_STEP = Duration.of("1 ms")  # a shorter one would give millions of points
 _UP, _DOWN = "upload_streams", "download_streams"
 _PARAMETERS = {  # test: the parameters that it needs
     "rrul_be_nflows": (_UP, _DOWN),
@@ -117,6 +119,11 @@ class Flent(Task, frozen=True):
         servers = _SEVERAL.get(self.test, 1)
         if len(self.others) + 1 < servers:
             raise ValueError(f"Flent.others: '{self.test}' needs {servers} servers; name {servers - 1} more")
+        if len(self.others) + 1 > servers and self.test not in _VARIABLE:
+            most = f"{servers} servers; name {servers - 1} more" if servers > 1 else "one server; leave others out"
+            raise ValueError(f"Flent.others: '{self.test}' uses {most}")
+        if self.step < _SHORTEST_STEP or self.step > self.length:
+            raise ValueError(f"Flent.step: {self.step} is not between {_SHORTEST_STEP} and the length, {self.length}")
         self._check_parameters()
 
     def _check_parameters(self) -> None:

@@ -13,8 +13,10 @@ from lab.guest.workload.sockets import MARGIN_SECONDS
 from lab.units import Duration, Rate, Size
 
 _LARGEST_PING = 65_507  # bytes of payload in an IPv4 packet
+_PING_INTERVALS = Duration.of("1 ms"), Duration.of("1000 h")  # ping counts milliseconds; 0 means as fast as it can
 # The limits of iperf3
 _LONGEST = Duration.of("86400 s")
+_BLOCK, _SEGMENT = Size(128 << 10), Size(1448)  # that a flow sends at once, of TCP, and at a rate
 _SHORTEST_INTERVAL, _LONGEST_INTERVAL = Duration.of("100 ms"), Duration.of("60 s")
 
 
@@ -64,6 +66,14 @@ class Iperf3(Task, frozen=True):
         for name in ("udp_rate", "tcp_rate", "pacing"):
             if (rate := getattr(self, name)) is not None and not rate:
                 raise ValueError(f"{name}: iperf3 sends without a limit at a rate of 0; leave it out")
+        for name, block in (
+            ("tcp_rate", self.length or _BLOCK),
+            ("udp_rate", self.length or _SEGMENT),
+            ("pacing", _SEGMENT),
+        ):
+            rate = getattr(self, name)
+            if rate and rate.time_for(block) > self.duration.seconds:
+                raise ValueError(f"{name}: {block} at {rate} take longer than {self.duration}; give it a higher rate")
         if self.udp_rate and (self.tcp_rate or self.pacing):
             raise ValueError("udp_rate sends UDP, but tcp_rate and pacing limit TCP; leave them out")
         if self.udp_rate and self.bidir:
@@ -86,7 +96,7 @@ class Iperf3(Task, frozen=True):
             return Writer(duration=self.duration)
         return Writer(
             duration=self.duration,
-            write_size=self.length.bytes if self.length else 128 << 10,
+            write_size=(self.length or _BLOCK).bytes,
             writes_per_poll=10,
             control=True,
         )
@@ -204,6 +214,9 @@ class Ping(Task, frozen=True):
         super().__post_init__()
         if self.size.bytes > _LARGEST_PING:
             raise ValueError(f"ping sends {_LARGEST_PING:,} bytes at most, not {self.size}")
+        least, most = _PING_INTERVALS
+        if self.interval < least or self.interval > most or self.interval.ns % 10**6:
+            raise ValueError(f"ping's interval is whole milliseconds from {least} to {most}, not {self.interval}")
 
     def writer(self) -> Writer:
         """Return how the sender writes: an echo request per interval."""

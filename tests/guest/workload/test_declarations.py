@@ -92,3 +92,26 @@ def test_a_reader_that_would_read_nothing_is_refused() -> None:
 def test_nothing_to_write_is_refused(asked: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"from 1 to|at least one byte"):
         SmallWrites(**asked)
+
+
+@pytest.mark.parametrize(
+    ("tool", "fields", "message"),
+    [
+        (Flent, {"test": "tcp_upload", "others": ("b", "c")}, "'tcp_upload' uses one server; leave others out"),
+        (Flent, {"test": "rtt_fair", "others": ("b",) * 4}, "'rtt_fair' uses 4 servers; name 3 more"),
+        (Flent, {"step": "0 s"}, "0 ns is not between 1 ms and the length, 2 s"),
+        (Flent, {"step": "3 s"}, "3 s is not between 1 ms and the length, 2 s"),
+        (Ping, {"interval": "0 s"}, "ping's interval is whole milliseconds from 1 ms to 60000 min, not 0 ns"),
+        (Ping, {"interval": "1500 us"}, "not 1.5 ms"),
+        (Iperf3, {"tcp_rate": "1 bit/s"}, "tcp_rate: 128 KiB at 1 bit/s take longer than 10 s; give it a higher rate"),
+        (Iperf3, {"pacing": "1 bit/s"}, "pacing: 1448 B at 1 bit/s take longer than 10 s"),
+        (Iperf3, {"udp_rate": "1 bit/s", "length": "100 B"}, "udp_rate: 100 B at 1 bit/s take longer than 10 s"),
+    ],
+)
+def test_a_value_without_effect_is_refused(tool: Any, fields: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        tool(**fields)
+
+
+def test_a_test_of_any_number_of_servers_takes_them() -> None:
+    assert len(Flent(test="rtt_fair_var_up", others=("b",) * 9).others) == 9

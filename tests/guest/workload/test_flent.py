@@ -138,7 +138,7 @@ def definition(test: str, **parameters: str) -> Mapping[str, Mapping[str, Any]]:
 
 def made(test: str, **parameters: str) -> Flent:
     needed = dict.fromkeys(module._PARAMETERS.get(test, ()), "2")
-    return Flent(test=test, others=("rival",) * 5, parameters={**needed, **parameters})
+    return Flent(test=test, others=("rival",) * (module._SEVERAL.get(test, 1) - 1), parameters={**needed, **parameters})
 
 
 @pytest.mark.parametrize("test", sorted(module._TESTS))
