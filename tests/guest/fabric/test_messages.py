@@ -92,7 +92,7 @@ def test_the_end_of_a_vrfs_table_is_read_back() -> None:
     bodies = [bytes([family, 0, 0, 0, 252, 3, 0, 7, 0, 0, 0, 0]) + end for family in (2, 10)]
 
     def wrong(*bodies: bytes) -> list[str]:
-        found = routes.differences(cast("Netlink", Told(*bodies)), node)
+        found = routes.differences(cast("Netlink", Told(*bodies)), node, (), {})
         return [name for name, wanted, actual in found if wanted != actual]
 
     assert wrong(*bodies) == []
