@@ -43,4 +43,5 @@ EXPERIMENT = Experiment(
     tolerance=AtMost(because="the longest of 290 waits is a bound"),
     accuracy=Within(0.02, because="the longest of 290 waits is both frames but for a part of one"),
     expect="inconclusive",
+    other_seeds=("reproduced",),
 )

@@ -50,4 +50,5 @@ EXPERIMENT = Experiment(
     drawn=Drawn(),
     tolerance=AtMost(because="'after a few sawteeth' is a bound"),
     accuracy=AtMost(because="the law is a bound"),
+    other_seeds=("inconclusive",),
 )
