@@ -27,6 +27,7 @@ _SEQUENCE = 1  # of all packets: one writer
 _CLEARED = 1  # SequenceFlags: no earlier state of the sequence is needed
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4  # TrackEvent.Type
 _COUNT, _BYTES = 2, 3  # CounterDescriptor.Unit
+_APART = 2  # TrackDescriptor.SiblingMergeBehavior: else Perfetto makes one track of all connections with the same ports
 _FLAGS = ((SYN, "SYN"), (FIN, "FIN"), (RST, "RST"))
 _UNKNOWN = (1 << 31) - 1  # the kernel's ssthresh before the first loss
 
@@ -103,7 +104,7 @@ class _Group:
 
     def track(self, name: str, parent: int = 0) -> int:
         """Describe a track of this process, or a track below another one, and return its number."""
-        return self.trace.track(data(2, name), number(5, parent or self._own()))
+        return self.trace.track(data(2, name), number(5, parent or self._own()), number(15, _APART))
 
     def counter(self, name: str, parent: int = 0, unit: int = _BYTES, unit_name: str = "") -> int:
         """Describe a counter, and return its number."""

@@ -75,6 +75,8 @@ def test_counters_have_the_samples_when_they_change(lossy: Record) -> None:
     assert found == expected
     descriptor = trace.tracks[cwnd[0].track_event.track_uuid]
     assert descriptor.counter.unit == protos.CounterDescriptor.UNIT_SIZE_BYTES
+    parent = trace.tracks[descriptor.parent_uuid]
+    assert parent.sibling_merge_behavior == protos.TrackDescriptor.SIBLING_MERGE_BEHAVIOR_NONE
     assert trace.of("/bytes in flight, sent")
 
 
