@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import errno
 import re
 import tempfile
@@ -65,6 +66,12 @@ def document(title: str, ways: str, body: str, sheet: str, script: str = "") -> 
             f"</main>{end}</body></html>",
         ]
     )
+
+
+def single(title: str, ways: str, body: str, own_style: str = "") -> str:
+    """Return a page without a notebook that needs no other files. `own_style` follows the style sheet of all pages."""
+    sheet = base64.b64encode((style() + own_style).encode()).decode()
+    return document(title, ways, body, f"data:text/css;base64,{sheet}")
 
 
 def write(text: str, file: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from html import escape
 from itertools import groupby
@@ -42,12 +41,8 @@ def write(card: Card, file: Path) -> None:
 
 def render(card: Card) -> str:
     """Return the page as HTML, a single file without links to others."""
-    sheet = base64.b64encode((page.style() + _STYLE).encode()).decode()
-    name = escape(f"{card.control}, judged")
-    return page.document(
-        f"{card.control}, judged with the questions of RFC 9743", f"<span>{name}</span>",
-        "\n".join(_body(card)), f"data:text/css;base64,{sheet}",
-    )  # fmt: skip
+    title, name = f"{card.control}, judged with the questions of RFC 9743", escape(f"{card.control}, judged")
+    return page.single(title, f"<span>{name}</span>", "\n".join(_body(card)), _STYLE)
 
 
 def _body(card: Card) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator, Sequence
 from html import escape
 from itertools import groupby
@@ -44,12 +43,9 @@ def write(cost: KernelCost, file: Path) -> None:
 
 def render(cost: KernelCost) -> str:
     """Return the page as HTML, a single file without links to others."""
-    sheet = base64.b64encode((page.style() + _STYLE).encode()).decode()
     names = " and ".join(cost.kernels) if len(cost.kernels) < 3 else ", ".join(cost.kernels)
     title = f"The cost of {'kernel' if len(cost.kernels) == 1 else 'kernels'} {names} in instructions"
-    return page.document(
-        title, f"<span>{escape(title)}</span>", "\n".join(_body(cost)), f"data:text/css;base64,{sheet}"
-    )
+    return page.single(title, f"<span>{escape(title)}</span>", "\n".join(_body(cost)), _STYLE)
 
 
 def _body(cost: KernelCost) -> Iterator[str]:

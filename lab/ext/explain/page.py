@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
@@ -45,11 +44,8 @@ def write(found: Explained, file: Path, worth: Gains | None = None) -> None:
 def render(found: Explained, worth: Gains | None = None) -> str:
     """Return the page as HTML, a single file without links to others."""
     name = printable(Path(found.file).name)
-    sheet = base64.b64encode((page.style() + _style()).encode()).decode()
-    return page.document(
-        f"What limited the transfers in {name}", f"<span>{escape(name)}</span>", "\n".join(_body(found, worth)),
-        f"data:text/css;base64,{sheet}",
-    )  # fmt: skip
+    title, body = f"What limited the transfers in {name}", "\n".join(_body(found, worth))
+    return page.single(title, f"<span>{escape(name)}</span>", body, _style())
 
 
 def _style() -> str:

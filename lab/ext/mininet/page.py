@@ -43,9 +43,8 @@ def render(record: Record, ways: str = "") -> str:
     Raises RecordError for a damaged record, or a record that is not of a script.
     """
     command, sources = command_of(record), sources_of(record)
-    sheet = f"data:text/css;base64,{base64.b64encode(page.style().encode()).decode()}"
     body = "\n".join(_body(record, command, sources))
-    return page.document(shlex.join(command.words), ways or f"<span>{escape(command.words[0])}</span>", body, sheet)
+    return page.single(shlex.join(command.words), ways or f"<span>{escape(command.words[0])}</span>", body)
 
 
 def sources_of(record: Record) -> dict[str, bytes]:
