@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lab.ext.importing import script
 from lab.ext.importing.following import Follower
 from lab.ext.importing.found import Device, FoundNetwork
 from lab.ext.importing.where import Where
@@ -43,7 +42,7 @@ class _Reader:
         self.topology = topology
         name = document.data.get("name") or Path(file).name.split(".")[0]
         self.network = FoundNetwork(f"{name}, imported from {Path(file).name}.", default_mtu=MTU)
-        self.follower = Follower(self.network, self._shell)
+        self.follower = Follower(self.network)
         self.switches: dict[str, Device] = {}
 
     def run(self) -> FoundNetwork:
@@ -171,14 +170,8 @@ class _Reader:
                 self.follower.follow(["sysctl", "-w", f"{key}={value}"], where, name)
             for index, command in enumerate(_list(layer.get("exec"))):
                 if isinstance(command, str):
-                    self._shell(command, self._at((*place, "exec", index)), name)
+                    self.follower.shell(command, self._at((*place, "exec", index)), name)
             self.follower.clock.epoch = 0
-
-    def _shell(self, text: str, where: Where, space: str) -> None:
-        def take(words: list[str], _: Where, output: str) -> None:
-            self.follower.follow(words, where, space, output)
-
-        script.read(text, where, take, lambda _, why: self.network.leave(where, why), {})
 
 
 def _list(value: Any) -> list[Any]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from lab.ext.importing import quantities, queues
+from lab.ext.importing import quantities, queues, script
 from lab.ext.importing.found import Device, FoundNetwork
 from lab.ext.importing.iproute import Interfaces, ScriptTime
 from lab.ext.importing.queues import QueueTree
@@ -42,10 +42,9 @@ _FLAGS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass
 class Follower:
-    """Applies commands one by one. `shell` applies the text of `sh -c`."""
+    """Applies commands one by one."""
 
     network: FoundNetwork
-    shell: Callable[[str, Where, str], None] = lambda _text, _where, _space: None
     clock: ScriptTime = field(default_factory=ScriptTime)
     depth: int = 0  # of commands within commands, such as `ip netns exec`
     last: dict[int, tuple[int, int]] = field(default_factory=dict)  # id of a device -> the time and epoch of its qdiscs
@@ -78,6 +77,14 @@ class Follower:
                 self._follow(words, where, space, output)
         finally:
             self.depth -= 1
+
+    def shell(self, text: str, where: Where, space: str) -> None:
+        """Apply the commands of a shell's text in a namespace, as `sh -c` does. Raises InputError if it is too deep."""
+
+        def take(words: list[str], _: Where, output: str) -> None:
+            self.follow(words, where, space, output)
+
+        script.read(text, where, take, lambda _, why: self.network.leave(where, why), {})
 
     def _follow(self, words: list[str], where: Where, space: str, output: str) -> None:
         name, rest = words[0].rpartition("/")[2], words[1:]

@@ -154,13 +154,7 @@ def _network(source: tuple[Path, str], kind: str, options: ImportOptions) -> Fou
 
 def _follow(network: FoundNetwork, file: str, text: str, options: ImportOptions) -> None:
     """Apply the commands of a shell script, which starts in the network's root."""
-
-    def inside(source: str, where: Where, space: str) -> None:
-        script.read(
-            source, where, lambda words, _, output: follower.follow(words, where, space, output), network.leave, {}
-        )
-
-    follower = Follower(network, inside)
+    follower = Follower(network)
 
     def take(words: list[str], where: Where, output: str) -> None:
         follower.follow(words, where, network.root, output)

@@ -12,7 +12,6 @@ import msgspec
 
 from lab.base import foreign
 from lab.errors import InputError
-from lab.ext.importing import script
 from lab.ext.importing.following import Follower
 from lab.ext.importing.found import Device, FoundNetwork
 from lab.ext.importing.where import Where
@@ -97,7 +96,7 @@ class _Reading:
     def __init__(self, path: Path, steps: list[BuiltStep]) -> None:
         self.path, self.steps = path, steps
         self.network = FoundNetwork(f"{path.stem}, imported from {path.name}.")
-        self.follower = Follower(self.network, self._shell)
+        self.follower = Follower(self.network)
         self.bridges: dict[str, Device] = {}
         self.addresses: dict[str, tuple[str, Where]] = {}  # of hosts, each for the lowest port
         self.lowest: dict[str, tuple[int, Device]] = {}  # of each host
@@ -131,7 +130,7 @@ class _Reading:
             case "link":
                 self._link(step, where)
             case "command":
-                self._shell(step.text, where, self._space(step))
+                self.follower.shell(step.text, where, self._space(step))
             case "sleep":
                 self.follower.clock.now += max(round(step.seconds * 1e9), 0)
             case "program":
@@ -187,12 +186,6 @@ class _Reading:
             return step.node
         words = step.text.split()
         return next((each.space for each in self.network.devices.values() if each.name in words), "")
-
-    def _shell(self, text: str, where: Where, space: str) -> None:
-        def take(words: list[str], _: Where, output: str) -> None:
-            self.follower.follow(words, where, space, output)
-
-        script.read(text, where, take, lambda _, why: self.network.leave(where, why), {})
 
 
 def _full(address: str) -> str:
