@@ -147,7 +147,7 @@ class Connection:
         Raises MetricError if there is no such segment.
         """
         if self._first_data is None:
-            raise MetricError(f"the connection {_name(self.flow)} carries no payload")
+            raise MetricError(f"the connection {' > '.join(self.flow.ends)} carries no payload")
         return self._first_data[0]
 
     @cached_property
@@ -223,7 +223,7 @@ class Connection:
                 break
         opening, answering = ([time for time, acks in syns.values() if acks is which] for which in (False, True))
         if not opening or not answering:
-            raise MetricError(f"the handshake of {_name(self.flow)} was not captured")
+            raise MetricError(f"the handshake of {' > '.join(self.flow.ends)} was not captured")
         return answering[0] - opening[0]
 
     @cached_property
@@ -363,7 +363,3 @@ class _Way:
 def _joined(parts: Sequence[Segments]) -> Segments:
     columns: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS}
     return Segments(**columns)
-
-
-def _name(flow: Flow) -> str:
-    return f"{flow.source}:{flow.source_port} > {flow.destination}:{flow.destination_port}"

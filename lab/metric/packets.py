@@ -55,6 +55,13 @@ class Flow:
         """Return the other direction."""
         return Flow(self.destination, self.destination_port, self.source, self.source_port, self.protocol)
 
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Return the source and the destination, each as 'address:port'. An IPv6 address has brackets (RFC 3986)."""
+        ends = (self.source, self.source_port), (self.destination, self.destination_port)
+        first, second = (f"[{address}]:{port}" if ":" in address else f"{address}:{port}" for address, port in ends)
+        return first, second
+
 
 class _Layers(NamedTuple):
     version: Ints  # of IP; 0 without IP

@@ -82,7 +82,7 @@ def _row(read: Capture, packet: int, ways: dict[int, _Way]) -> list[str]:
     return [
         str(packet + 1),
         f"{int(read.time_ns[packet] - read.time_ns[0]) / 1e6:.3f}",
-        f"{flow.source}:{flow.source_port}",
+        flow.ends[0],
         " ".join(word for bit, word in _FLAGS.items() if flags & bit),
         str((int(read.seq[packet]) - own.start) % (1 << 32)),
         str((int(read.ack[packet]) - back.start) % (1 << 32)) if back and flags & ACK else "",

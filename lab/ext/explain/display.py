@@ -37,10 +37,11 @@ def plain(found: Explained, gains: Gains | None = None) -> dict[str, Any]:
 
 def _plain(each: Explanation) -> dict[str, Any]:
     facts = each.facts
+    sender, receiver = each.sender.ends
     return {
         "number": each.number,
-        "sender": f"{each.sender.source}:{each.sender.source_port}",
-        "receiver": f"{each.sender.destination}:{each.sender.destination_port}",
+        "sender": sender,
+        "receiver": receiver,
         "start": each.start / 1e9,
         "seconds": (each.end - each.start) / 1e9,
         "payload": each.payload[0],
@@ -115,9 +116,7 @@ def _counted(found: Explained) -> str:
 
 def _connection(each: Explanation) -> Iterator[RenderableType]:
     assert each.facts
-    flow = each.sender
-    ends = _end(flow.source, flow.source_port), _end(flow.destination, flow.destination_port)
-    yield Text(f"{each.number}  {' > '.join(ends)}", style="bold")
+    yield Text(f"{each.number}  {' > '.join(each.sender.ends)}", style="bold")
     yield Padding(Text(amounts(each)), (0, 0, 0, 3))
     yield Padding(Text(described(each.facts)), (0, 0, 0, 3))
     if each.facts.missing:
@@ -130,10 +129,6 @@ def _connection(each: Explanation) -> Iterator[RenderableType]:
         if share >= _LEAST:
             table.add_row(f"{100 * share:.0f} %", Text(limit.value, style="bold"), evidence(each, limit))
     yield Padding(table, (0, 0, 0, 3))
-
-
-def _end(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def amounts(each: Explanation) -> str:

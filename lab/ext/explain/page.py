@@ -93,8 +93,7 @@ def _worth(worth: Gains) -> Iterator[str]:
 
 def _connection(each: Explanation) -> Iterator[str]:
     assert each.facts
-    flow = each.sender
-    title = f"{flow.source}:{flow.source_port} to {flow.destination}:{flow.destination_port}"
+    title = " to ".join(each.sender.ends)
     yield html.heading(f"connection-{each.number}", escape(f"{each.number}: {title}"), f"Connection {each.number}")
     said = display.described(each.facts)
     said = f"{display.amounts(each)}. {said[0].upper()}{said[1:]}."

@@ -79,7 +79,7 @@ class TracedConnection:
     @property
     def name(self) -> str:
         """Return the connection's ends. The side that sent the first segment comes first."""
-        return f"{_end(self.flow.source, self.flow.source_port)} > {_end(*_destination(self.flow))}"
+        return " > ".join(self.flow.ends)
 
     @property
     def has_handshake(self) -> bool:
@@ -258,11 +258,3 @@ def captures(record: Record) -> dict[str, tuple[str, str]]:
     ends += [(node["name"], "lo") for node in record.network["nodes"]]
     places = {outputs.capture(*end): end for end in ends}
     return {name: places.get(name, (name, "")) for name in outputs.captures(sorted(record.outputs))}
-
-
-def _destination(flow: Flow) -> tuple[str, int]:
-    return flow.destination, flow.destination_port
-
-
-def _end(address: str, port: int) -> str:
-    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
