@@ -32,6 +32,7 @@ def render(found: _Found) -> RenderableType:
     from rich.text import Text
 
     from lab.report.text import COLOURS
+    from lab.report.wording import plural
 
     table = Table(box=None, pad_edge=False)
     for name in ("claim", *found):
@@ -42,7 +43,7 @@ def render(found: _Found) -> RenderableType:
         table.add_row(row[0].id, *(Text(kind, COLOURS[kind]) for kind in kinds))
     differing = [row[0].id for row in rows if len({claim.verdict.kind for claim in row}) > 1]
     said = f"the kernel decides in {', '.join(differing)}" if differing else "no verdict depends on the kernel"
-    count = f"{len(rows)} claim{'' if len(rows) == 1 else 's'} on {len(found)} kernels"
+    count = f"{plural(len(rows), 'claim')} on {len(found)} kernels"
     return Group(table, Text(f"{count}: {said}", "bold"))
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from lab.app.seeding import Seeds
 from lab.report import text
 from lab.report.text import COLOURS
-from lab.report.wording import ranges
+from lab.report.wording import plural, ranges
 
 
 def render(found: Seeds) -> RenderableType:
@@ -24,7 +24,7 @@ def render(found: Seeds) -> RenderableType:
             table.add_row("" if place else claim.id, Text(kind, COLOURS[kind]), ranges(seeds))
     depending = ", ".join(f"{claim.id}{' (as declared)' * claim.is_declared}" for claim in found.depending)
     claims, each = len(found.claims), len(found.seeds)
-    head = f"{claims} claim{'' if claims == 1 else 's'} with {each} seed{'' if each == 1 else 's'}"
+    head = f"{plural(claims, 'claim')} with {plural(each, 'seed')}"
     said = f"the verdict depends on the seed in {depending}" if depending else "no verdict depends on the seed"
     return Group(table, Text(f"{head}: {said}", "bold"))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from lab.report.wording import plural
 from lab.units import Rate, Size
 
 _FEW = 4  # delays by destination that are named one by one
@@ -59,7 +60,7 @@ def _changes(changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Yield how many changes come once, and how often each of the others comes."""
     once = [each for each in changes if not {"every", "every_about"} & set(each)]
     if once:
-        yield f"{len(once)} change{'s' if len(once) > 1 else ''}"
+        yield plural(len(once), "change")
     for each in changes:
         if each not in once:
             gap = f"every {each['every']}" if "every" in each else f"by chance, about every {each['every_about']}"

@@ -92,7 +92,7 @@ class Atlas:
         )
         steps = ([step.link, escape(sentence(step.changes)), step.said] for step in self.steps)
         ids = [claim.declared.id for claim in self.claims[self.kernels[-1]]]
-        asked = f"{_many(len(ids), 'claim')} and {_many(self._count(), 'script')}"
+        asked = f"{wording.plural(len(ids), 'claim')} and {wording.plural(self._count(), 'script')}"
         said = f"{asked} of packetdrill, each on {', '.join(self.kernels)}."
         why = "Virtual time gives the same bytes again, so what differs between two kernels is the kernels'."
         return "\n".join(
@@ -289,10 +289,6 @@ def _ways(title: str) -> str:
     return f'<a href="index.html">All changes</a><span>{escape(title)}</span>'
 
 
-def _many(count: int, what: str) -> str:
-    return f"{count} {what}{'' if count == 1 else 's'}"
-
-
 def _since(known: Known) -> str:
     return f"Linux {known.since[0]}.{known.since[1]}" if known.since else "a setting of each kernel"
 
@@ -330,7 +326,7 @@ def _evidence(records: Sequence[Record]) -> str:
 
 
 def _trials(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    return html.folded(f"Evidence: {_many(len(rows), 'trial')}", html.table(head, rows))
+    return html.folded(f"Evidence: {wording.plural(len(rows), 'trial')}", html.table(head, rows))
 
 
 def _ran(record: Record) -> str:

@@ -31,6 +31,7 @@ from lab.machine.userland.cache import load
 from lab.record.date import now
 from lab.record.record import Record, RecordError
 from lab.record.store import Store
+from lab.report.wording import plural
 from lab.runner.guest import TrialFailed, keep
 from lab.runner.progress import Display
 from lab.units import to_plain
@@ -295,7 +296,7 @@ class _Run:
         workers = len(self.muster.admitted)
         seconds = (time.monotonic() - self.since) * self.left / self.done
         left = f", {_spoken(seconds)} left" if self.flying or self.waiting else ""
-        self.crew.display.status(f"{workers} worker{'' if workers == 1 else 's'}{left}")
+        self.crew.display.status(f"{plural(workers, 'worker')}{left}")
 
 
 def _spoken(seconds: float) -> str:

@@ -17,6 +17,7 @@ from lab.ext.cluster.parts import Part
 from lab.ext.cluster.remote_call import errand
 from lab.ext.cluster.where import SchedulerGone, address
 from lab.ext.cluster.worker_tasks import Plain
+from lab.report.wording import plural
 from lab.runner.progress import Display
 
 _LOOK_SECONDS = 1.0  # between two looks at the list of workers
@@ -174,5 +175,5 @@ def _all_done(futures: Iterable[Future[Any]]) -> bool:
 
 def _received(given: Iterable[Part]) -> str:
     counts = Counter(part.kind for part in given)
-    said = [f"{count} {kind}{'' if count == 1 else 's'}" for kind, count in sorted(counts.items())]
+    said = [plural(count, kind) for kind, count in sorted(counts.items())]
     return f", and has got {' and '.join(said)}" if said else ""

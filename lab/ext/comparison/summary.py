@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 from lab.ext.comparison.compare import Change, ClaimChange
+from lab.report.wording import plural
 from lab.verdict.correction import LEVEL
 
 _COUNTED: dict[Change, tuple[str, str]] = {  # in the words of a sentence: of one claim, of several
@@ -29,7 +30,7 @@ class Tests:
         """Return the counts in words, or "" without a random figure."""
         if not self.tested + self.too_few:
             return ""
-        said = f"{self.tested} figure{'' if self.tested == 1 else 's'} tested, corrected for one another (Holm)"
+        said = f"{plural(self.tested, 'figure')} tested, corrected for one another (Holm)"
         return said + (f"; too few repeats for {self.too_few} of them" if self.too_few else "")
 
     def plain(self) -> dict[str, Any]:
@@ -54,7 +55,7 @@ def sentence(changes: Sequence[ClaimChange]) -> str:
     """Return the counts in words: '4 claims: 2 figures moved, 2 identical; 4 figures tested, corrected ... (Holm)'."""
     said = ", ".join(f"{count} {_words(kind, count)}" for kind, count in counts(changes).items() if count)
     tested = str(tests(changes))
-    return f"{len(changes)} claim{'' if len(changes) == 1 else 's'}: {said}" + (f"; {tested}" if tested else "")
+    return f"{plural(len(changes), 'claim')}: {said}" + (f"; {tested}" if tested else "")
 
 
 def _words(kind: Change, count: int) -> str:

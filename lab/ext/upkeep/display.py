@@ -11,6 +11,7 @@ from rich.text import Text
 from lab.app.room import amount
 from lab.ext.upkeep.packing import Repacked
 from lab.ext.upkeep.upkeep import Checkup, Collection, Usage
+from lab.report.wording import plural
 
 
 def render_usage(found: Usage) -> RenderableType:
@@ -21,7 +22,7 @@ def render_usage(found: Usage) -> RenderableType:
     kinds = _table("files", "number", "size")
     for kind, (files, taken) in found.kinds.items():
         kinds.add_row(kind, str(files), amount(taken))
-    whole = Text(f"{found.store}: {_counted(sum(found.records.values()), 'record')}, {amount(found.bytes)}", "bold")
+    whole = Text(f"{found.store}: {plural(sum(found.records.values()), 'record')}, {amount(found.bytes)}", "bold")
     return Group(claims, Text(), kinds, Text(), whole) if found.records else whole
 
 
@@ -36,7 +37,7 @@ def render_collection(found: Collection) -> RenderableType:
     for (claim, because), count in sorted(groups.items()):
         table.add_row(claim, str(count), amount(taken[claim, because]), because)
     does = "removed" if found.removed else "may go"
-    said = f"{_counted(len(found.doomed), 'record')} {does}, {amount(found.bytes)}; {found.stay} stay"
+    said = f"{plural(len(found.doomed), 'record')} {does}, {amount(found.bytes)}; {found.stay} stay"
     if found.doomed and not found.removed:
         said += "; --yes removes them"
     return Group(*([table] if found.doomed else []), Text(said, "bold"))
@@ -45,9 +46,9 @@ def render_collection(found: Collection) -> RenderableType:
 def render_repacked(found: Repacked) -> str:
     """Return a line for each refused file and a summary line."""
     done = "packed" if found.form == "packed" else "unpacked"
-    said = f"{_counted(found.files, 'file')} {done}: {amount(found.before)} before, {amount(found.after)} after"
+    said = f"{plural(found.files, 'file')} {done}: {amount(found.before)} before, {amount(found.after)} after"
     if found.elsewhere:
-        said += f"; {_counted(found.elsewhere, 'file')} not: another store has the same file, so packing frees nothing"
+        said += f"; {plural(found.elsewhere, 'file')} not: another store has the same file, so packing frees nothing"
     return "\n".join([*(f"{each}: it stays unchanged" for each in found.refused), said])
 
 
@@ -55,7 +56,7 @@ def render_checkup(found: Checkup) -> str:
     """Return a line for each damaged file and a summary line."""
     lines = [f"{found.store}/{folder}: {fault}" for folder, fault in found.faults]
     wrong = len({folder for folder, _ in found.faults})
-    said = f"{_counted(found.records, 'record')} hashed again: " + (f"{wrong} wrong" if wrong else "all whole")
+    said = f"{plural(found.records, 'record')} hashed again: " + (f"{wrong} wrong" if wrong else "all whole")
     if found.removed:
         said += f", {len(found.removed)} removed; `lab run` makes them again"
     return "\n".join([*lines, said])
@@ -67,7 +68,3 @@ def _table(first: str, *others: str) -> Table:
     for head in others:
         table.add_column(head, justify="right")
     return table
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
