@@ -9,7 +9,7 @@ from pathlib import Path
 from lab.errors import LabError
 from lab.guest.trial import Trial
 from lab.record.record import Record, RecordError
-from lab.runner.plan import PlannedCase, Settings
+from lab.runner.plan import PlannedCase, Settings, trials_of
 from lab.spec.loaded import LoadedExperiment
 from lab.verdict import Verdict
 from lab.verdict.judged import JudgedClaim, judge_records
@@ -52,7 +52,7 @@ class Judging:
         """Return all judged claims and the errors of failed trials. `outcomes` maps addresses to outcomes."""
         for address, outcome in outcomes.items():
             self._note(address, outcome)
-        ended = [outcomes[trial.address] for cases in self._planned.values() for trial in _trials(cases)]
+        ended = [outcomes[trial.address] for cases in self._planned.values() for trial in trials_of(cases)]
         errors = tuple(outcome for outcome in ended if isinstance(outcome, LabError))
         return tuple(map(self._claim, self._experiments)), errors
 
@@ -85,10 +85,6 @@ class Judging:
         predictions = Predictions(self._predictions, loaded.source_sha256, kernel["id"])
         result = judge_records(cases, records, kernel, self._settings.clock, predictions, without, untestable)
         return JudgedClaim(loaded, cases, result, tuple(records), kernel)
-
-
-def _trials(planned: Sequence[PlannedCase]) -> list[Trial]:
-    return [trial for each in planned for trial in each.trials]
 
 
 def _address(trial: Trial) -> str:

@@ -18,7 +18,7 @@ from lab.errors import LabError
 from lab.guest.trial import Trial
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.runner.plan import PlannedCase, Settings, plan
+from lab.runner.plan import PlannedCase, Settings, plan, trials_of
 from lab.runner.predicting import predicting
 from lab.runner.progress import Display, shown
 from lab.runner.schedule import Progress, Runner, alike, travels
@@ -101,15 +101,15 @@ def run(
     with store.held(), _interruptible():
         if coming is None:
             judging.expect(planned)
-            performed(planned, _trials(planned), ())
+            performed(planned, trials_of(planned), ())
         else:
             planned, last = [], list[Trial]()
             for part in coming.parts(experiments):
                 fresh = plan(part, settings)
                 judging.expect(fresh)
                 planned += fresh
-                last += [trial for trial in _trials(fresh) if not travels(trial)]
-                performed(planned, [trial for trial in _trials(fresh) if travels(trial)], last)
+                last += [trial for trial in trials_of(fresh) if not travels(trial)]
+                performed(planned, [trial for trial in trials_of(fresh) if travels(trial)], last)
             if last:
                 performed(planned, last, ())
             coming.check()
@@ -123,7 +123,7 @@ def run_beside(asked: Sequence[Asked], options: RunOptions, together: bool = Fal
     from different times run again (see `Runner`).
     """
     plans = [plan(experiments, settings) for experiments, settings in asked]
-    trials = [trial for planned in plans for each in planned for trial in each.trials]
+    trials = [trial for planned in plans for trial in trials_of(planned)]
     store = Store(options.folder)
     with store.held():
         outcomes = perform(asked, plans, trials, store, options, together)
@@ -189,10 +189,6 @@ def _interruptible() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         raise Interrupted("interrupted: finished trials are kept; run the command again to continue") from None
-
-
-def _trials(planned: Sequence[PlannedCase]) -> list[Trial]:
-    return [trial for each in planned for trial in each.trials]
 
 
 def _import_what_shows_claims() -> None:

@@ -90,6 +90,11 @@ def plan(experiments: Iterable[LoadedExperiment], settings: Settings) -> list[Pl
     return [_planned(loaded, cases, settings, kernels[cases[0].kernel]) for loaded, cases in arms]
 
 
+def trials_of(planned: Iterable[PlannedCase]) -> list[Trial]:
+    """Return the trials of all planned cases, in order."""
+    return [trial for each in planned for trial in each.trials]
+
+
 def _variant(kernel: Kernel, wanted: ResolvedVariant | None) -> Kernel | MachineError:
     """Return the kernel for a case, or the error that explains why there is none.
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+
+from lab.base.cache import hash_of
 
 # Folders of a bundle: the parts that trials start from, the claims, and the results.
 KERNELS, USERLANDS = "kernels", "userlands"
@@ -41,8 +42,7 @@ class Part:
         found = {}
         for path, source in self.contents():
             if stat.S_ISREG(source.lstat().st_mode):
-                with source.open("rb") as file:
-                    found[path] = hashlib.file_digest(file, "sha256").hexdigest()
+                found[path] = hash_of(source)
         return found
 
 

@@ -20,7 +20,7 @@ from lab.record.record import Record, RecordError
 from lab.record.store import Store
 from lab.report.wording import plural
 from lab.runner.cost import Cost
-from lab.runner.plan import PlannedCase, plan
+from lab.runner.plan import PlannedCase, plan, trials_of
 from lab.runner.progress import name
 from lab.runner.schedule import alike
 from lab.spec.errors import unreadable
@@ -161,7 +161,7 @@ def run_shard(asked: Sequence[Asked], shard: Shard, costs: _Costs, options: RunO
     plans = [plan(experiments, settings) for experiments, settings in asked]
     planned = [each for one in plans for each in one]
     own = _own(planned, shard, costs)
-    trials = [trial for each in planned for trial in each.trials if _slot(trial) in own]
+    trials = [trial for trial in trials_of(planned) if _slot(trial) in own]
     store = Store(options.folder)
     with store.held():
         outcomes = perform(asked, plans, trials, store, options)

@@ -23,6 +23,7 @@ import zstandard
 
 from lab.base import version
 from lab.base.building import Progress, alone
+from lab.base.cache import hash_of
 from lab.errors import InputError, MachineError
 from lab.machine.kernel import debian
 from lab.machine.kernel.uml import recipe
@@ -163,7 +164,7 @@ def from_file(path: Path) -> Source:
     series = version.series(number)
     if not series:
         raise InputError(f"{path}: not a kernel source, or its name has no version")
-    return Source(series, number, _digest(path), path)
+    return Source(series, number, hash_of(path), path)
 
 
 def of_tree(tree: Path, cache: Path, progress: Progress) -> Source:
@@ -302,8 +303,3 @@ def _remember(memory: Path, source: Source) -> None:
     partial = memory.with_suffix(f".{os.getpid()}")
     partial.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
     partial.rename(memory)
-
-
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
