@@ -6,6 +6,7 @@ import logging
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from lab.base import ethernet
 from lab.guest import outputs
 from lab.metric.capture import Capture
 from lab.metric.metrics import connection_of, header_lengths
@@ -16,7 +17,7 @@ from lab.units import Value
 if TYPE_CHECKING:
     from scapy.utils import PcapReader
 
-_AROUND = 38 + 20  # bytes: preamble 8, header 14, FCS 4 and gap 12 of Ethernet, and an IPv4 header without options
+_AROUND = ethernet.AROUND + 20  # bytes around a segment: Ethernet, and an IPv4 header without options
 _SYN = {"SYN": "S", "SYN-ACK": "SA"}  # as scapy writes flags
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from lab.base import ethernet
 from lab.guest.network import Direction, Shaper
 from lab.metric.arrays import Floats, Ints, np
 from lab.metric.capture import Capture
@@ -19,7 +20,6 @@ from lab.spec.metric import Measure, MetricError, Quantile, measures
 from lab.spec.steady import Course, OverTime
 from lab.units import from_plain
 
-FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a capture does not count: preamble, FCS and gap
 _ROW = [("key", "u8"), ("seq", "u4"), ("stamp", "u4"), ("payload", "i4")]
 _ROW_OF = {"key": "key", "seq": "seq", "stamp": "ts_value", "payload": "payload"}  # columns of packets
 
@@ -62,7 +62,7 @@ def sojourns(record: Record, link: str = "path", way: Way = "forward") -> tuple[
     frame, time = before.columns("frame", "time_ns")
     own = np.zeros(len(sent))
     if direction.rate and not (direction.queue and direction.queue.is_bucket and direction.queue.own_rate is None):
-        own = 8 * (frame[sent].astype(np.int64) + FRAME_OVERHEAD) * 1e9 / direction.rate.bps
+        own = 8 * (frame[sent].astype(np.int64) + ethernet.OVERHEAD) * 1e9 / direction.rate.bps
     delay = np.full(len(sent), direction.delay.ns, np.int64)
     if direction.delays:
         of_flows = [delay_to(direction, each.destination).ns for each in before.flows]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from lab.base import ethernet
 from lab.guest.network import Direction, Queue
 from lab.model import codel, pie
-from lab.model.line import HEADER, base_rtt, frame, packet
+from lab.model.line import base_rtt, frame, packet
 from lab.model.ranges import bulks, check_windows
 from lab.model.scenario import ModelError, Scenario
 from lab.model.window import smaller_window
@@ -24,7 +25,7 @@ def rtt_through_full_queue(scenario: Scenario) -> Value:
     hop = queued(scenario)
     queue = _queue(hop, "bfifo", "pfifo")
     limit = dict(queue.parameters)["limit"]
-    held = packet(scenario).bytes + HEADER
+    held = packet(scenario).bytes + ethernet.HEADER
     frames = int(limit) if queue.kind == "pfifo" else Size.of(str(limit)).bytes // held
     assert hop.rate is not None
     longest = base_rtt(scenario).number + frames * 8 * frame(scenario).bytes / hop.rate.bps

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from math import sqrt
 
+from lab.base import ethernet
 from lab.guest.share import Percent
 from lab.model import codel, pie, red
 from lab.model.aqm import parameter_time, queued
 from lab.model.in_step import BETA, FRIENDLY, C, Rival, between, loss_for, rivals_of, segments_per_second, window_at
-from lab.model.line import HEADER, base_rtt, packet
+from lab.model.line import base_rtt, packet
 from lab.model.ranges import bulks, check_greedy_and_lossless, check_no_empty_queue, check_windows, left_by_a_cut
 from lab.model.scenario import ModelError, Scenario
 from lab.model.sharing import bottleneck, longest_wait
@@ -161,7 +162,7 @@ def red_wait(scenario: Scenario) -> Value:
     given = dict(queue.parameters)
     least, most = (Size.of(str(given[name])) for name in ("min", "max"))
     highest = Percent.of(given["probability"])
-    size = packet(scenario).bytes + HEADER
+    size = packet(scenario).bytes + ethernet.HEADER
 
     def excess(average: float) -> float:
         window = _RANDOM / sqrt(red.marked_share(average, least, most, highest))

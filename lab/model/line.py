@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
+from lab.base import ethernet
 from lab.guest.network import Direction
 from lab.model.mss import header_bytes, mss
 from lab.model.scenario import ModelError, Scenario
 from lab.spec.prediction import law
 from lab.units import Size, Value
-
-ETHERNET = 38  # bytes beyond the packet: preamble 8, header 14, FCS 4, inter-frame gap 12 (IEEE 802.3)
-HEADER = 14  # the part of them that a queue counts
 
 
 def packet(scenario: Scenario) -> Size:
@@ -22,7 +20,7 @@ def packet(scenario: Scenario) -> Size:
 
 def frame(scenario: Scenario) -> Size:
     """Return the size of a full segment on the wire."""
-    return Size(packet(scenario).bytes + ETHERNET)
+    return Size(packet(scenario).bytes + ethernet.AROUND)
 
 
 @law(formula="rate × payload / frame", source="IEEE 802.3; RFC 791, 8200, 9293, 7323")
@@ -50,5 +48,5 @@ def base_rtt(scenario: Scenario, there: Size | None = None, back: Size | None = 
 
 def one_way(hops: Iterable[Direction], packet: Size) -> float:
     """Return the time, in seconds, that an IP packet takes over these hops when they are idle."""
-    whole = Size(packet.bytes + ETHERNET)
+    whole = Size(packet.bytes + ethernet.AROUND)
     return float(sum(Fraction(hop.delay.ns, 10**9) + (hop.rate.time_for(whole) if hop.rate else 0) for hop in hops))

@@ -6,13 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from shlex import quote
 from typing import Any
 
+from lab.base import ethernet
 from lab.report import overlays
 from lab.units import Duration, Size
 
 _Plain = Mapping[str, Any]
 
-_ETHERNET = 14  # bytes of a frame's header
-_WIRE = 24  # bytes that a frame takes in addition: preamble, FCS and gap
 _WORDS = ("diffserv", "isolation", "ack_filter")  # cake's options that have a value without a name
 _CHANCES = ("loss", "duplicate", "reorder")
 
@@ -151,7 +150,7 @@ def _queue(network: _Plain, link: str, interface: str, way: str) -> Iterator[str
         yield from _bucket(tc, interface, direction)
         return
     if direction["rate"]:
-        rate = f"rate {_tight(direction['rate'])} overhead {_WIRE} burst 1 cburst 1"
+        rate = f"rate {_tight(direction['rate'])} overhead {ethernet.OVERHEAD} burst 1 cburst 1"
         yield f"{tc} qdisc add dev {interface} root handle 1: htb default 1"
         yield f"{tc} class add dev {interface} parent 1: classid 1:1 htb {rate}"
         place = "parent 1:1"
@@ -163,7 +162,7 @@ def _bucket(tc: str, interface: str, direction: _Plain) -> Iterator[str]:
     given = dict(direction["queue"]["parameters"])
     limit = given.pop("limit", 1000)
     if "rate" not in given:
-        given = {"rate": direction["rate"], "overhead": f"{_WIRE} B", **given}
+        given = {"rate": direction["rate"], "overhead": f"{ethernet.OVERHEAD} B", **given}
     if direction["queue"]["kind"] == "tbf":
         given |= {} if "latency" in given else {"limit": limit}
         yield " ".join([f"{tc} qdisc add dev {interface} root tbf", *map(_option, given.items())])
@@ -193,7 +192,7 @@ def _mtu(network: _Plain, node: str, interface: str) -> int:
 def _tbf(options: _Plain, mtu: int) -> str:
     """Return the tbf options for a network card, with a burst of two frames."""
     overhead = _bytes(options["overhead"])
-    burst = 2 * (mtu + _ETHERNET + overhead)
+    burst = 2 * (mtu + ethernet.HEADER + overhead)
     return f"rate {_tight(options['rate'])} burst {burst} limit {_bytes(options['limit'])} overhead {overhead}"
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from lab.base import ethernet
 from lab.report.wording import plural
 from lab.units import Rate, Size
 
 _FEW = 4  # delays by destination that are named one by one
-_FRAME_AROUND = 38  # bytes that a frame adds to its IP packet: header 14, FCS 4, preamble 8, gap 12
 
 
 def columns(network: Mapping[str, Any], start: str) -> list[list[str]]:
@@ -93,6 +93,6 @@ def _limit(way: Mapping[str, Any]) -> str:
     """Return the number of frames that a plain wire holds, and the time of as many full frames at the wire's rate."""
     if not way["rate"]:
         return f"limit {way['limit']:,}"
-    frame = Size(Size.of(way["mtu"]).bytes + _FRAME_AROUND)
+    frame = Size(Size.of(way["mtu"]).bytes + ethernet.AROUND)
     seconds = float(way["limit"] * Rate.of(way["rate"]).time_for(frame))
     return f"limit {way['limit']:,} ({f'{seconds:.3g} s' if seconds >= 1 else f'{1000 * seconds:.3g} ms'})"

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from lab.guest.network import WAYS, Carried
-from lab.spec.carried import MTU, TUNNELS, Carriers
+from lab.spec.carried import TUNNELS, Carriers
 from lab.spec.document import Place
 from lab.spec.format import TopologyPart
-from lab.spec.parts import MTU_MIN_IPV6, Mistakes
+from lab.spec.parts import MTU, MTU_MIN_IPV6, Mistakes
 from lab.units import Size
 
 End = tuple[str, str]  # (link, node)

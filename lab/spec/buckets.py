@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator
 from math import ceil
 from typing import Any
 
+from lab.base import ethernet
 from lab.guest.network import Queue
 from lab.spec.document import Place
+from lab.spec.parts import MTU
 from lab.units import Duration, Rate, Size
 
-ETHERNET_HEADER = Size(14)
-ORDINARY = Size(1500)  # the MTU of a link without `mtu`
-SMALLEST_FRAME = Size(84)  # on the wire
 FULLEST = Duration.of("270 s")  # the time in which a bucket fills: the kernel counts 64 ns in 32 bits
 MOST = 2**32 - 1  # bytes of a FIFO
 
@@ -33,7 +32,7 @@ def contradictions(
     if queue.own_rate and way("rate") is not None and way("rate") <= queue.own_rate:
         own, link = queue.own_rate, way("rate")
         yield where, f"frames would wait behind the bucket at {own}; give less than the link's {link}"
-    frame = Size((way("mtu") or ORDINARY).bytes + ETHERNET_HEADER.bytes)
+    frame = Size((way("mtu") or MTU).bytes + ethernet.HEADER)
     if "peakrate" in given and queue.own_rate is None and not rate < Rate.of(given["peakrate"]):
         yield (*where, "peakrate"), f"{given['peakrate']} is not more than the rate of {rate}"
     for name in ("burst", "mtu", "limit") if queue.kind == "tbf" else ():
@@ -70,4 +69,4 @@ def most_at_once(queue: Queue | None) -> int:
     if queue is None or not queue.is_bucket:
         return 0
     given = dict(queue.parameters)
-    return ceil(Size.of(str(given["burst"])).bytes / SMALLEST_FRAME.bytes) + 1
+    return ceil(Size.of(str(given["burst"])).bytes / ethernet.SMALLEST) + 1

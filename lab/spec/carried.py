@@ -9,19 +9,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+from lab.base import ethernet
 from lab.guest.network import WAYS, Carried
 from lab.spec.document import Place
 from lab.spec.errors import suggestion
 from lab.spec.format import LinkPart, TopologyPart
-from lab.spec.parts import MTU_MIN
+from lab.spec.parts import MTU, MTU_MIN
 from lab.units import Size
 
-MTU = Size(1500)  # IEEE 802.3's largest payload
-IPV4_HEADER, UDP_HEADER, ETHERNET = 20, 8, 14
+IPV4_HEADER, UDP_HEADER = 20, 8
 OVERHEAD = {  # bytes in front of the IP packet that a tunnel carries, RFC 2784, 2890, 2003 and 7348
     Carried.GRE: IPV4_HEADER + 4,
     Carried.IPIP: IPV4_HEADER,
-    Carried.VXLAN: IPV4_HEADER + UDP_HEADER + 8 + ETHERNET,
+    Carried.VXLAN: IPV4_HEADER + UDP_HEADER + 8 + ethernet.HEADER,
 }
 KEY = 4  # bytes of a GRE key
 TAG = 4  # bytes of a VLAN's tag

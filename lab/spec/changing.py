@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any
 
+from lab.base import ethernet
 from lab.guest.fabric.queue import red_cell
 from lab.guest.network import BurstLoss, Change, Queue, Shaper, Slot
 from lab.spec import buckets, destinations
 from lab.spec.document import Place
+from lab.spec.parts import MTU
 from lab.units import Duration, Rate, Size
 
 ChangedWay = Callable[[str], Any]  # returns a key's value in this direction, or None
@@ -20,8 +22,6 @@ FASTEST = Rate(8 * 2**63)  # in front of which a queue can wait: the wire behind
 # With a shorter jitter than this, netem draws the shortest delays twice as often as the others (`fabric.jitter`).
 CORRELATED, MOST_JITTER = Duration.of("2144 ms"), Duration(2**31 - 1)
 _GRAIN = 10**5  # ns, in messages about distributions
-ORDINARY = Size(1500)  # the MTU of a link without `mtu`
-FRAME_AROUND, ETHERNET = 38, 14  # bytes around an IP packet: on the wire, and as the kernel counts a frame
 
 
 def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[tuple[Place, str]]:
@@ -53,7 +53,7 @@ def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[t
     ):
         yield place("queue"), f"RED cannot count its idle time at {limited}; give a smaller ewma or avpkt"
     if way("queue") is not None and way("queue").kind == "bfifo":
-        frame = Size((way("mtu") or ORDINARY).bytes + ETHERNET)
+        frame = Size((way("mtu") or MTU).bytes + ethernet.HEADER)
         if (room := Size.of(str(dict(way("queue").parameters)["limit"]))) < frame:
             yield (*place("queue"), "limit"), f"bfifo would lose each frame of more than {room}; give {frame} or more"
     if way("delays"):
@@ -79,7 +79,7 @@ def contradictions(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[t
         yield place("jitter_correlation"), "netem does not correlate the draws from a table; use a plain jitter"
     elif way("jitter_correlation") and jitter.deviation < CORRELATED:
         yield place("jitter_correlation"), f"netem correlates a jitter evenly only from {CORRELATED} on"
-    if way("trace") is not None and (way("mtu") or ORDINARY) > way("trace").opportunity:
+    if way("trace") is not None and (way("mtu") or MTU) > way("trace").opportunity:
         yield place("mtu"), f"a frame of {way('mtu')} never fits an opportunity of {way('trace').opportunity}"
     yield from _changes(way, changes, place("changes"))
 
@@ -104,14 +104,14 @@ def _jitter(way: ChangedWay, place: Callable[[str], Place]) -> Iterator[tuple[Pl
 
 def _too_slow(way: ChangedWay, place: Callable[[str], Place], queued: bool) -> Iterator[tuple[Place, str]]:
     """Yield each rate of an HTB at which a full frame takes longer than an HTB waits."""
-    queue, size = way("queue"), (way("mtu") or ORDINARY).bytes
-    frame = Size(size + FRAME_AROUND)
+    queue, size = way("queue"), (way("mtu") or MTU).bytes
+    frame = Size(size + ethernet.AROUND)
     rates: list[tuple[Place, Rate]] = []
     if queue is not None and queue.kind == "htb":
         given = {name: str(setting) for name, setting in queue.parameters}
         rates += [((*place("queue"), name), Rate.of(given[name])) for name in ("rate", "ceil") if name in given]
-        overhead = Size.of(given.get("overhead", "0 B" if "rate" in given else f"{FRAME_AROUND - ETHERNET} B"))
-        frame = max(Size(size + ETHERNET + overhead.bytes), Size.of(given.get("mpu", "0 B")))
+        overhead = Size.of(given.get("overhead", "0 B" if "rate" in given else f"{ethernet.OVERHEAD} B"))
+        frame = max(Size(size + ethernet.HEADER + overhead.bytes), Size.of(given.get("mpu", "0 B")))
     own = queue is not None and (queue.kind == "tbf" or queue.own_rate is not None)
     if way("rate") is not None and (queued or way("delays")) and not own:
         rates.append((place("rate"), way("rate")))
@@ -152,8 +152,11 @@ def _changes(way: ChangedWay, changes: tuple[Any, ...], place: Place) -> Iterato
             yield (*place, index, "loss"), "the link has burst_loss instead of loss"
         if change.down is not None and not change.down:
             yield (*place, index, "down"), "should be longer than zero"
-        if change.mtu is not None and change.mtu > (way("mtu") or ORDINARY):
-            yield (*place, index, "mtu"), f"{change.mtu} is more than the link's own, {way('mtu') or ORDINARY}"
+        if change.mtu is not None and change.mtu > (way("mtu") or MTU):
+            yield (
+                (*place, index, "mtu"),
+                f"{change.mtu} is more than the link's own, {way('mtu') or MTU}",
+            )
 
 
 def resolved(way: ChangedWay, shared: bool) -> dict[str, Any]:

@@ -8,10 +8,12 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, PlainValidator, WithJsonSchema
 
+from lab.base import ethernet
 from lab.guest.share import Percent
 from lab.spec.document import Place
 from lab.units import Duration, Quantity, Rate, Size
 
+MTU = Size(ethernet.MTU)  # of a link without `mtu`
 MTU_MIN, MTU_MAX = 68, 65535  # bytes: the datagram that every network must carry (RFC 791); the largest MTU of a veth
 ROUTE_MTU_MAX = 65520  # bytes: the kernel uses this for a route with a larger one, ip_metrics_convert()
 ADVMSS_MAX = 65495  # bytes, as well

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import ceil
 from typing import Any, Literal
 
+from lab.base import ethernet
 from lab.guest.network import WAYS, Direction, Interface, Kind, Link, Network, Node, Offloads, Shaper, Vrf
 from lab.spec import baseline, buckets, carried, changing, destinations, layers, mtus, multicast, tunnels
 from lab.spec.addressing import End, mtu, subnets
@@ -18,8 +19,6 @@ from lab.spec.parts import Mistakes
 from lab.spec.routing import Routing
 from lab.units import Duration, Rate, Size
 
-SMALLEST_FRAME = Size(84)  # on the wire: 64 of IEEE 802.3, 8 of preamble, 12 of gap
-FRAME_AROUND = Size(38)  # of an IP packet: header 14, FCS 4, preamble 8, gap 12
 USUAL_QUEUE, FEWEST = Duration.of("100 ms"), 20  # the RTT for which router buffers are sized; frames
 HEADER, MOST_FRAMES = 14, 2**32 - 1  # bytes of Ethernet; netem counts frames, and an interface's tbf counts bytes
 UNLIMITED = 1_000_000  # frames; a link without a rate never queues, but may have a window or more in flight
@@ -47,12 +46,12 @@ def usual_queue(rate: Rate, mtu: Size) -> int:
 
     The minimum is `FEWEST`, two initial windows of RFC 6928. The maximum is one receive window (`ample_limit`).
     """
-    frames = ceil(Fraction(rate.bps * USUAL_QUEUE.ns, 10**9 * 8 * (mtu.bytes + FRAME_AROUND.bytes)))
+    frames = ceil(Fraction(rate.bps * USUAL_QUEUE.ns, 10**9 * 8 * (mtu.bytes + ethernet.AROUND)))
     return min(max(frames, FEWEST), _window(mtu))
 
 
 def _in_flight(rate: Rate, delay: Duration, jitter: Duration) -> int:
-    return ceil(Fraction(rate.bps * (delay.ns + jitter.ns), 10**9 * 8 * SMALLEST_FRAME.bytes))
+    return ceil(Fraction(rate.bps * (delay.ns + jitter.ns), 10**9 * 8 * ethernet.SMALLEST))
 
 
 def _window(mtu: Size) -> int:

@@ -36,6 +36,7 @@ from itertools import pairwise
 from statistics import fmean, median
 from typing import Any
 
+from lab.base import ethernet
 from lab.verdict.binomial import at_most
 from lab.verdict.promise import PROMISE
 
@@ -50,13 +51,12 @@ SHARE, RTT, DOUBT = PROMISE.share, PROMISE.rtt, PROMISE.doubt
 OWN_WORK = 0.3e-3
 MOST_UNSEEN = 1.5  # times the observed share: less than a third of a stall is missed. Less is a timer's own delay
 MOST_BOUNDED = 3.0  # the same for a share that is only bounded: there, a timer's own delay may count as a short stall
-FRAME_OVERHEAD = 24  # bytes of a frame on the wire that a qdisc does not count
 LEAST_TURNS = 10  # in a window, before their mean is meaningful
 LEAST_TICKS = 5  # of a window, before the lack of an idle tick is meaningful
 USER_TICK = 0.01  # seconds: the resolution of a host's count of idle time
 CLOCKS_APART = 0.02  # seconds between a user-mode kernel's clock, which is the host's, and the host's own
 CLOCKS_APART_VM = 1.1  # a machine's clock starts at a whole second
-FRAME = 8 * 1538  # bits: windows start and end between frames
+FRAME = 8 * (ethernet.MTU + ethernet.AROUND)  # bits: windows start and end between frames
 
 _Evidence = Mapping[str, Any]
 
@@ -328,7 +328,7 @@ def _overdue(history: Sequence[tuple[float, _Evidence]], frame: float) -> Iterat
 
 
 def _bits(before: _Evidence, after: _Evidence) -> float:
-    return float(8 * (after["bytes"] - before["bytes"] + FRAME_OVERHEAD * (after["packets"] - before["packets"])))
+    return float(8 * (after["bytes"] - before["bytes"] + ethernet.OVERHEAD * (after["packets"] - before["packets"])))
 
 
 def _starved(samples: Sequence[_Evidence], tick: float) -> Iterator[str]:

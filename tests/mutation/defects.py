@@ -244,7 +244,10 @@ IN_MODELS = (
         "a frame's overhead is 34 bytes instead of 38, without the FCS",
         "models",
         {"asymmetric-mtu/reverse-unaffected": OFF, "asymmetric-mtu/transfer-5ms": OFF},
-        edits=(Edit(f"{MODELS}/line.py", "ETHERNET = 38", "ETHERNET = 34"),),
+        edits=(
+            Edit(f"{MODELS}/line.py", "packet(scenario).bytes + ethernet.AROUND", "packet(scenario).bytes + 34"),
+            Edit(f"{MODELS}/line.py", "packet.bytes + ethernet.AROUND", "packet.bytes + 34"),
+        ),
     ),
     Defect(
         "only the first 15 ACKs of a connection are immediate, instead of 16",

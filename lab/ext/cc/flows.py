@@ -11,10 +11,10 @@ from fractions import Fraction
 
 from msgspec import structs
 
+from lab.base import ethernet
 from lab.guest.network import Direction, Network
 from lab.guest.task import Traffic
 from lab.guest.workload import Flow, Flows
-from lab.model.line import ETHERNET
 from lab.spec.arms import Arm
 from lab.spec.loaded import LoadedExperiment
 from lab.units import Duration, Rate, Value
@@ -119,7 +119,7 @@ def buffer_time(link: Direction) -> Value | None:
     limit = _limit(link)
     if not limit or not link.rate:
         return None
-    return Value(limit * 8 * (link.mtu.bytes + ETHERNET) / link.rate.bps, "s")
+    return Value(limit * 8 * (link.mtu.bytes + ethernet.AROUND) / link.rate.bps, "s")
 
 
 def _limit(link: Direction) -> int | None:

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from math import exp, lgamma, log, log1p
 from statistics import median
 
+from lab.base import ethernet
 from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks, to_acks
 from lab.ext.explain.explaining import Closely
 from lab.ext.explain.gaps import Why, pieces
 from lab.ext.explain.limits import Limit
 from lab.metric.arrays import Bools, Floats, Ints, np
-from lab.model.line import ETHERNET
 from lab.units import Rate
 
 _HOLDS = 1_000_000  # frames: a longer queue is a damaged capture's
@@ -58,7 +58,7 @@ class SeenPath:
     @property
     def frame_ns(self) -> float:
         """Return the time of a full frame at the bottleneck."""
-        return 8e9 * (self.mss + self.headers + ETHERNET) / self.rate if self.rate else 0.0
+        return 8e9 * (self.mss + self.headers + ethernet.AROUND) / self.rate if self.rate else 0.0
 
     @property
     def limit(self) -> int | None:
@@ -89,9 +89,9 @@ def measure(seen: Closely) -> SeenPath:
     ipv6 = ":" in str(seen.explanation.sender.source)
     headers = (60 if ipv6 else 40) + (12 if facts.timestamps else 0)
     payload_rate = _rate(seen)
-    rate = 8 * payload_rate * (facts.mss + headers + ETHERNET) / facts.mss if payload_rate else None
+    rate = 8 * payload_rate * (facts.mss + headers + ethernet.AROUND) / facts.mss if payload_rate else None
     ends, waits = _waits(seen)
-    frame_ns = 8e9 * (facts.mss + headers + ETHERNET) / rate if rate else float("inf")
+    frame_ns = 8e9 * (facts.mss + headers + ethernet.AROUND) / rate if rate else float("inf")
     lost, full = _losses(seen, ends, waits, _NOTICED * frame_ns)
     longest = int(np.percentile(waits, 99)) if len(waits) else 0
     queue = full or (longest if longest >= _NOTICED * frame_ns else None)

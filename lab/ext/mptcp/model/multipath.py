@@ -10,9 +10,10 @@ from statistics import fmean
 
 from msgspec import structs
 
+from lab.base import ethernet
 from lab.ext.mptcp.model.paths import Both
 from lab.ext.mptcp.model.subflow import DSS
-from lab.model.line import ETHERNET, base_rtt, one_way
+from lab.model.line import base_rtt, one_way
 from lab.model.packet import SYN
 from lab.model.scenario import ModelError, PathEnd, Scenario
 from lab.model.simulation import TIMER_SLACK_NS
@@ -37,7 +38,7 @@ class Path:
     @property
     def frame(self) -> Fraction:
         """Return the time, in seconds, of a full frame on the link."""
-        return self.rate.time_for(Size(_PACKET + ETHERNET))
+        return self.rate.time_for(Size(_PACKET + ethernet.AROUND))
 
     @property
     def idle(self) -> float:
@@ -55,7 +56,7 @@ class Path:
 
 def goodput_of_paths(paths: Sequence[Path]) -> Value:
     """Return the payload rate of all paths together if each path is full: the sum of their rates, minus the headers."""
-    share = Fraction(_PACKET - _HEADERS, _PACKET + ETHERNET)
+    share = Fraction(_PACKET - _HEADERS, _PACKET + ethernet.AROUND)
     return Value(float(share * sum(path.rate.bps for path in paths)), "bit/s")
 
 
