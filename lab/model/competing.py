@@ -8,9 +8,17 @@ from lab.base import ethernet
 from lab.guest.share import Percent
 from lab.model import codel, pie, red
 from lab.model.aqm import parameter_time, queued
-from lab.model.in_step import BETA, FRIENDLY, C, Rival, between, loss_for, rivals_of, segments_per_second, window_at
+from lab.model.in_step import FRIENDLY, C, Rival, between, loss_for, rivals_of, segments_per_second, share_of_equal_loss
 from lab.model.line import base_rtt, packet
-from lab.model.ranges import bulks, check_greedy_and_lossless, check_no_empty_queue, check_windows, left_by_a_cut
+from lab.model.ranges import (
+    BETA,
+    bulks,
+    check_fifo,
+    check_greedy_and_lossless,
+    check_no_empty_queue,
+    check_windows,
+    left_by_a_cut,
+)
 from lab.model.scenario import ModelError, Scenario
 from lab.model.sharing import bottleneck, longest_wait
 from lab.spec.prediction import Prediction, law
@@ -45,8 +53,7 @@ def share_beside_bbr(scenario: Scenario) -> Value:
     probing = kinds.count("bbr")
     if not 0 < probing < len(flows) or not set(kinds) <= {"bbr", "cubic", "reno"} or len(set(kinds)) > 2:
         raise ModelError("the law is for BBR beside flows of Reno or of CUBIC")
-    if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):
-        raise ModelError(f"the bottleneck's queue is {hop.queue.kind}: the law is for a full FIFO")
+    check_fifo(hop)
     if len({base_rtt(each).number for each in flows}) > 1:
         raise ModelError("the flows' round trips differ: the law is for equal round trips")
     wait, rtt = longest_wait(scenario, hop), base_rtt(flows[0]).number
@@ -114,10 +121,7 @@ def share_by_chance(scenario: Scenario) -> Value:
 
     The law is for Reno and CUBIC at an AQM with one queue (CoDel, PIE, RED), with windows of at least eight segments.
     """
-    rivals, rate, wait = _at_aqm(scenario)
-    loss = loss_for(rivals, rate, wait)
-    sent = [window_at(each, loss, wait) / (each.rtt + wait) for each in rivals]
-    return Value(sent[0] / sum(sent), "1")
+    return Value(share_of_equal_loss(*_at_aqm(scenario)), "1")
 
 
 @law(

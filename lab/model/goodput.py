@@ -7,6 +7,7 @@ from __future__ import annotations
 from lab.guest.network import Direction
 from lab.model.line import base_rtt, frame, goodput_line_rate
 from lab.model.mss import mss
+from lab.model.ranges import BETA
 from lab.model.scenario import ModelError, Scenario
 from lab.model.transfer import REPLAYED, Transfer, transfer
 from lab.model.window import smaller_window
@@ -14,7 +15,6 @@ from lab.model.wire import overflowing
 from lab.spec.prediction import law, simulation
 from lab.units import Value
 
-CUBIC_BETA = 0.7
 _BLOCKS = 100  # with this many blocks of iperf3 or more, a part of a block does not matter
 
 
@@ -140,7 +140,7 @@ def stays_busy(scenario: Scenario, done: Transfer) -> bool:
     bottlenecks = [hop for hop in overflowing(scenario.forward, done.peaks) if hop.rate == scenario.rate]
     if len(bottlenecks) != len(_dropping(scenario, done)) or scenario.rate is None:
         return False
-    left = CUBIC_BETA * scenario.limit * frame(scenario).bytes
+    left = BETA["cubic"] * scenario.limit * frame(scenario).bytes
     return 8 * left >= scenario.rate.bps * base_rtt(scenario).number
 
 

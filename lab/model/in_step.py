@@ -12,7 +12,7 @@ from math import log, sqrt
 from typing import NamedTuple
 
 from lab.model.line import base_rtt, frame
-from lab.model.ranges import bulks, check_greedy_and_lossless, check_windows
+from lab.model.ranges import BETA, LEAST_WINDOW, bulks, check_fifo, check_greedy_and_lossless, check_windows
 from lab.model.response import window_cubic, window_reno
 from lab.model.scenario import ModelError, Scenario
 from lab.model.sharing import bottleneck, longest_wait
@@ -20,10 +20,8 @@ from lab.spec.prediction import Prediction, law
 from lab.units import Value
 
 C = 0.4  # segments / s³: CUBIC's scaling constant, RFC 9438, 5
-BETA = {"reno": 0.5, "cubic": 0.7}  # the share of the window after a cut: RFC 5681, 3.1; RFC 9438, 4.6
 FRIENDLY = 3 * (1 - BETA["cubic"]) / (1 + BETA["cubic"])  # segments per round trip: RFC 9438, 4.3
 _LEAST_PERIOD, _LONGEST_PERIOD = 1e-3, 1e5  # seconds
-_LEAST_WINDOW = 4  # segments after a cut: with fewer, the next loss brings no three duplicate ACKs (RFC 5681, 3.2)
 _LEAST_LOSS, _MOST_LOSS = 1e-9, 0.5
 _TURNS = 30  # the mean wait changes by less than a millionth after so many
 
@@ -66,9 +64,7 @@ def share_at_full_queue(scenario: Scenario) -> Value:
     """
     rivals, rate, wait = _at_fifo(scenario)
     step = in_step(rivals, rate, wait)
-    loss = loss_for(rivals, rate, step.wait)
-    apart = [window_at(rival, loss, step.wait) / (rival.rtt + step.wait) for rival in rivals]
-    return between(_share(step, rivals), apart[0] / sum(apart), "1")
+    return between(_share(step, rivals), share_of_equal_loss(rivals, rate, step.wait), "1")
 
 
 @law(
@@ -132,7 +128,7 @@ def convergence_at_full_queue(index: float, window: float) -> Prediction:
         least = sqrt((len(rivals) - 1) * (1 / index - 1))
         losses = max(0, -(-log(least) // log(BETA[rivals[0].kind])))
         step = in_step(rivals, rate, wait)
-        if (left := BETA[rivals[0].kind] * step.windows[0].top) < _LEAST_WINDOW:
+        if (left := BETA[rivals[0].kind] * step.windows[0].top) < LEAST_WINDOW:
             raise ModelError(f"windows fall to {left:.2g} segments, and the last flow's window is even smaller")
         rounds = step.period / (rivals[0].rtt + step.wait)
         if rivals[0].kind == "cubic" and _cubic(step.period).mean > _friendly(rounds).mean:
@@ -160,16 +156,22 @@ def in_step(rivals: Sequence[Rival], rate: float, wait: float) -> InStep:
 
 def loss_for(rivals: Sequence[Rival], rate: float, wait: float) -> float:
     """Return the share of segments that has to be lost so that the flows take `rate` segments per second together."""
-    return _root(
-        lambda loss: rate - sum(window_at(each, loss, wait) / (each.rtt + wait) for each in rivals),
-        _LEAST_LOSS,
-        _MOST_LOSS,
-    )
+    return _root(lambda loss: rate - sum(_rates(rivals, loss, wait)), _LEAST_LOSS, _MOST_LOSS)
 
 
-def window_at(rival: Rival, loss: float, wait: float) -> float:
-    """Return a flow's mean window, in segments, at a share of lost segments and a wait in the queue, in seconds."""
-    return window_reno(loss) if rival.kind == "reno" else window_cubic(loss, rival.rtt + wait)
+def share_of_equal_loss(rivals: Sequence[Rival], rate: float, wait: float) -> float:
+    """Return the first flow's share of the goodput if all flows lose the same share of segments.
+
+    `rate` is in segments per second, and `wait` in seconds.
+    """
+    rates = _rates(rivals, loss_for(rivals, rate, wait), wait)
+    return rates[0] / sum(rates)
+
+
+def _rates(rivals: Sequence[Rival], loss: float, wait: float) -> list[float]:
+    """Return each flow's mean rate, in segments per second, at a share of lost segments and a wait in the queue."""
+    windows = [window_reno(loss) if each.kind == "reno" else window_cubic(loss, each.rtt + wait) for each in rivals]
+    return [window / (each.rtt + wait) for window, each in zip(windows, rivals, strict=True)]
 
 
 def rivals_of(scenario: Scenario) -> list[Rival]:
@@ -209,8 +211,7 @@ def between(one: float, other: float, unit: str) -> Value:
 def _at_fifo(scenario: Scenario) -> tuple[list[Rival], float, float]:
     """Return the flows, the bottleneck's rate, and the wait in its full FIFO. Raises ModelError for other paths."""
     rivals, hop = rivals_of(scenario), bottleneck(scenario)
-    if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):
-        raise ModelError(f"the bottleneck's queue is {hop.queue.kind}: the law is for a full FIFO")
+    check_fifo(hop)
     wait = longest_wait(scenario, hop)
     check_windows(scenario, wait)
     return rivals, segments_per_second(scenario), wait

@@ -9,8 +9,9 @@ from lab.guest.network import Direction
 from lab.model.line import base_rtt, frame
 from lab.model.scenario import ModelError, Scenario
 
-_LEAST_WINDOW = 4  # segments: with fewer there are no three duplicate ACKs, and timeouts take over (RFC 5681, 3.2)
-_LEFT = {"reno": 0.5, "cubic": 0.7, "None": 0.7, "bbr": 1.0, "dctcp": 1.0}  # RFC 5681, 3.1; RFC 9438, 4.6
+LEAST_WINDOW = 4  # segments: with fewer there are no three duplicate ACKs, and timeouts take over (RFC 5681, 3.2)
+BETA = {"reno": 0.5, "cubic": 0.7}  # the share of the window after a cut: RFC 5681, 3.1; RFC 9438, 4.6
+_LEFT = {**BETA, "None": BETA["cubic"], "bbr": 1.0, "dctcp": 1.0}
 
 
 def bulks(scenario: Scenario) -> list[Scenario]:
@@ -27,6 +28,17 @@ def longest_rtt(scenario: Scenario) -> float:
 def left_by_a_cut(scenario: Scenario) -> float:
     """Return the share of the window that this flow's congestion control keeps after a cut."""
     return _LEFT.get(str(scenario.writer.congestion), _LEFT["reno"])
+
+
+def is_fifo(hop: Direction) -> bool:
+    """Return whether the hop's queue is a FIFO. A plain wire is a FIFO, too."""
+    return hop.queue is None or hop.queue.kind in ("pfifo", "bfifo")
+
+
+def check_fifo(hop: Direction) -> None:
+    """Raise ModelError if the bottleneck's queue is not a FIFO."""
+    if hop.queue and not is_fifo(hop):
+        raise ModelError(f"the bottleneck's queue is {hop.queue.kind}: the law is for a full FIFO")
 
 
 def check_greedy_and_lossless(scenario: Scenario) -> None:
@@ -46,7 +58,7 @@ def check_windows(scenario: Scenario, wait: float) -> None:
     if rate is None or not flows:
         return
     window = rate.bps * (longest_rtt(scenario) + wait) / (8 * frame(flows[0]).bytes * len(flows))
-    if window < _LEAST_WINDOW:
+    if window < LEAST_WINDOW:
         raise ModelError(f"each of {len(flows)} flows has a window of {window:.2g} segments: the law is for more")
 
 
@@ -57,7 +69,7 @@ def check_no_empty_queue(scenario: Scenario, hop: Direction, wait: float) -> Non
     """
     flows = bulks(scenario)
     left = min((left_by_a_cut(each) for each in flows), default=1.0)
-    if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):
+    if not is_fifo(hop):
         left = (len(flows) - 1 + left) / len(flows)
     rtt = longest_rtt(scenario)
     if left * (rtt + wait) < rtt:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lab.guest.network import Direction
 from lab.model.line import base_rtt, frame, goodput_line_rate
-from lab.model.ranges import check_no_empty_queue, check_windows
+from lab.model.ranges import check_no_empty_queue, check_windows, is_fifo
 from lab.model.scenario import ModelError, Scenario
 from lab.spec.prediction import law
 from lab.units import Duration, Size, Value
@@ -54,7 +54,7 @@ def longest_wait(scenario: Scenario, hop: Direction) -> float:
     """Return the wait, in seconds, in the hop's full queue, or the longest wait that its controller permits."""
     assert hop.rate is not None
     given = dict(hop.queue.parameters) if hop.queue else {}
-    if hop.queue and hop.queue.kind not in ("pfifo", "bfifo"):
+    if not is_fifo(hop):
         asked = given.get("ce_threshold", given.get("target"))
         return Duration.of(str(asked)).seconds if asked is not None else _TARGET
     size = frame(scenario).bytes
