@@ -153,10 +153,7 @@ def _changes(way: ChangedWay, changes: tuple[Any, ...], place: Place) -> Iterato
         if change.down is not None and not change.down:
             yield (*place, index, "down"), "should be longer than zero"
         if change.mtu is not None and change.mtu > (way("mtu") or MTU):
-            yield (
-                (*place, index, "mtu"),
-                f"{change.mtu} is more than the link's own, {way('mtu') or MTU}",
-            )
+            yield (*place, index, "mtu"), f"{change.mtu} is more than the link's own, {way('mtu') or MTU}"
 
 
 def resolved(way: ChangedWay, shared: bool) -> dict[str, Any]:
