@@ -29,3 +29,13 @@ def whole(target: Path) -> Iterator[Path]:
             move(fresh, place)
     except OSError as error:
         raise MachineError(f"cannot write {target}: {error.strerror or error}") from None
+
+
+def write(content: str | bytes, file: Path) -> None:
+    """Write text or bytes to a file, and make its folder. Raises MachineError if the file cannot be written."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with whole(file) as fresh:
+            fresh.write_bytes(content.encode() if isinstance(content, str) else content)
+    except OSError as error:
+        raise MachineError(f"cannot write {file}: {error.strerror or error}") from None

@@ -11,7 +11,6 @@ from html import escape, unescape
 from pathlib import Path
 from typing import Any
 
-from lab.base.writing import whole
 from lab.errors import MachineError
 from lab.report.arrange import arranged
 
@@ -72,16 +71,6 @@ def single(title: str, ways: str, body: str, own_style: str = "") -> str:
     """Return a page without a notebook that needs no other files. `own_style` follows the style sheet of all pages."""
     sheet = base64.b64encode((style() + own_style).encode()).decode()
     return document(title, ways, body, f"data:text/css;base64,{sheet}")
-
-
-def write(text: str, file: Path) -> None:
-    """Write a page to a file, completely or not at all. Raises MachineError if the file cannot be written."""
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with whole(file) as fresh:
-            fresh.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"cannot write {file}: {error.strerror or error}") from None
 
 
 def require_place(file: Path) -> None:

@@ -17,6 +17,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+from lab.base import writing
 from lab.errors import InputError, MachineError
 from lab.record.record import Record
 from lab.record.store import Store
@@ -105,7 +106,7 @@ def build_comparison(results: Path, compared: Compared, out: Path, say: Callable
     source = notebooks.kernels()
     say(f"rendering {source.name}")
     (executed,) = notebooks.execute([source], results, say, compared)
-    page.write(page.render(executed, notebooks.KERNELS), out)
+    writing.write(page.render(executed, notebooks.KERNELS), out)
 
 
 def _check_own(file: Path) -> None:

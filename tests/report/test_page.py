@@ -6,20 +6,21 @@ from pathlib import Path
 
 import pytest
 
+from lab.base import writing
 from lab.errors import MachineError
 from lab.report import page
 
 
 def test_a_page_that_fails_leaves_the_earlier_page(tmp_path: Path) -> None:
     file = tmp_path / "new" / "page.html"
-    page.write("first", file)
+    writing.write("first", file)
     with pytest.raises(UnicodeEncodeError):
-        page.write("second \ud800", file)
+        writing.write("second \ud800", file)
     assert file.read_text() == "first"
     assert list(file.parent.iterdir()) == [file]
 
 
-@pytest.mark.parametrize("write", [lambda file: page.write("text", file), page.require_place])
+@pytest.mark.parametrize("write", [lambda file: writing.write("text", file), page.require_place])
 def test_a_page_without_a_place_is_one_message(write: object, tmp_path: Path) -> None:
     assert callable(write)
     (tmp_path / "file").write_text("")
@@ -31,7 +32,7 @@ def test_a_page_without_a_place_is_one_message(write: object, tmp_path: Path) ->
 def test_a_full_device_is_one_message() -> None:
     page.require_place(Path("/dev/full"))
     with pytest.raises(MachineError, match="cannot write /dev/full: No space left on device"):
-        page.write("text", Path("/dev/full"))
+        writing.write("text", Path("/dev/full"))
 
 
 def test_looking_for_a_place_changes_no_file(tmp_path: Path) -> None:

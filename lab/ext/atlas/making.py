@@ -8,8 +8,8 @@ from pathlib import Path
 
 from lab.app import running
 from lab.app.options import RunOptions, SuiteOptions
-from lab.base import version
-from lab.errors import InputError, MachineError
+from lab.base import version, writing
+from lab.errors import InputError
 from lab.ext.atlas.atlas import STYLE, Atlas, AtlasCommit
 from lab.ext.atlas.known import KNOWN
 from lab.ext.suites.packetdrill import running as scripts
@@ -90,17 +90,8 @@ def commits(tree: Path) -> Mapping[str, AtlasCommit]:
 def write(atlas: Atlas, folder: Path) -> tuple[Path, ...]:
     """Write the pages atomically, and return their files, the index first. Raises MachineError."""
     texts = {**atlas.pages(), STYLE: page.style()}
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, text in texts.items():
-            partial = folder / f".{name}.partial"
-            try:
-                partial.write_text(text, encoding="utf-8")
-                partial.replace(folder / name)
-            finally:
-                partial.unlink(missing_ok=True)
-    except OSError as error:
-        raise MachineError(f"the atlas cannot be written to {folder}: {error.strerror or error}") from None
+    for name, text in texts.items():
+        writing.write(text, folder / name)
     return tuple(folder / name for name in texts if name != STYLE)
 
 

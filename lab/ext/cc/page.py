@@ -7,6 +7,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
+from lab.base import writing
 from lab.base.foreign import printable
 from lab.ext.cc import behind, display
 from lab.ext.cc.card import Card, CaseScore
@@ -36,7 +37,7 @@ _STYLE = """
 
 def write(card: Card, file: Path) -> None:
     """Write the page. Raises MachineError if the file cannot be written."""
-    page.write(render(card), file)
+    writing.write(render(card), file)
 
 
 def render(card: Card) -> str:

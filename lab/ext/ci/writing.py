@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from lab.errors import InputError, MachineError
+from lab.base.writing import write
+from lab.errors import InputError
 
 _GITHUB = """\
 # Runs the lab on every change. Its report is among the run's artifacts.
@@ -62,9 +63,5 @@ def create(system: str, lab: str, command: str) -> str:
         )
     if file.exists():
         raise InputError(f"{file} already exists; remove it, or copy the lines that you need from the documentation")
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text.format(lab=lab, command=command), encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"{file} cannot be written: {error.strerror}") from None
+    write(text.format(lab=lab, command=command), file)
     return str(file)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lab.app.options import RunOptions
+from lab.base.writing import write
 from lab.cli import completion, output
 from lab.cli.options import Claims, with_options
 from lab.cli.output import Json
@@ -126,7 +127,7 @@ def _show_changes(
 
     answer = Answer(changes.changes, tuple(others))
     if junit:
-        junit.write_text(answer.junit(), encoding="utf-8")
+        write(answer.junit(), junit)
     if page:
         site.build_comparison(results, compared, page, output.say)
     output.answer(answer.plain(), answer.render, as_json)

@@ -7,6 +7,7 @@ from html import escape
 from itertools import groupby
 from pathlib import Path
 
+from lab.base import writing
 from lab.ext.cost import display
 from lab.ext.cost.areas import area
 from lab.ext.cost.costs import CaseFigures, CostFigure, FunctionChange, KernelCost
@@ -38,7 +39,7 @@ td.number, .cards td { font-variant-numeric: tabular-nums; }
 
 def write(cost: KernelCost, file: Path) -> None:
     """Write the page. Raises MachineError if the file cannot be written."""
-    page.write(render(cost), file)
+    writing.write(render(cost), file)
 
 
 def render(cost: KernelCost) -> str:

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
+from lab.base.writing import write
 from lab.cli import output
 from lab.cli.options import Results
 from lab.cli.output import Json
-from lab.errors import MachineError
 
 app = typer.Typer()
 
@@ -36,12 +36,9 @@ def grade(
     from lab.ext.course import api, display
 
     found = api.grade(*submissions, results=results)
-    try:
-        if junit:
-            junit.write_bytes(found.junit())
-        if table:
-            table.write_text(found.csv(), encoding="utf-8")
-    except OSError as error:
-        raise MachineError(f"{error.filename} cannot be written: {error.strerror or error}") from error
+    if junit:
+        write(found.junit(), junit)
+    if table:
+        write(found.csv(), table)
     output.answer(found.plain(), lambda: display.render(found), as_json)
     raise typer.Exit(found.exit_code)

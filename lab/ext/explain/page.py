@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 
+from lab.base import writing
 from lab.base.foreign import printable
 from lab.ext.explain import display, gains
 from lab.ext.explain.explaining import Explained, Explanation
@@ -38,7 +39,7 @@ _COLOURS = {  # for light and dark pages: related limits have related hues
 
 def write(found: Explained, file: Path, worth: Gains | None = None) -> None:
     """Write the page. `worth` adds what undoing each limit is worth. Raises MachineError if it cannot be written."""
-    page.write(render(found, worth), file)
+    writing.write(render(found, worth), file)
 
 
 def render(found: Explained, worth: Gains | None = None) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lab.errors import MachineError
+from lab.base import writing
 
 NAME = "replab"
 
@@ -59,12 +59,8 @@ def write(folder: Path) -> Path:
     written.
     """
     profile = folder / "profiles" / NAME
-    try:
-        profile.mkdir(parents=True, exist_ok=True)
-        (profile / "preferences").write_text(_preferences())
-        (profile / "colorfilters").write_text(_colours())
-    except OSError as error:
-        raise MachineError(f"cannot write {profile}: {error.strerror}") from None
+    writing.write(_preferences(), profile / "preferences")
+    writing.write(_colours(), profile / "colorfilters")
     return profile
 
 

@@ -9,7 +9,8 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from lab.base import foreign
-from lab.errors import InputError, MachineError
+from lab.base.writing import write
+from lab.errors import InputError
 from lab.ext.importing import containerlab, fitting, script, traces, writing
 from lab.ext.importing.draft import Draft, draft
 from lab.ext.importing.following import Follower
@@ -75,11 +76,7 @@ class ImportedTopology:
         """
         files = {out: self.text, **{out.parent / name: text for name, text in self.beside.items()}}
         for path, text in files.items():
-            try:
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(text, encoding="utf-8")
-            except OSError as error:
-                raise MachineError(f"{display(path)} cannot be written: {error.strerror}") from None
+            write(text, path)
         return tuple(files)
 
 

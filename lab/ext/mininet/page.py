@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from pathlib import Path
 
+from lab.base import writing
 from lab.base.foreign import printable
 from lab.errors import LabError
 from lab.ext.mininet.drawing import drawn
@@ -34,7 +35,7 @@ VERIFY = "<code>lab verify</code> runs the record again, and compares every byte
 
 def write(record: Record, file: Path) -> None:
     """Write the page. Raises MachineError if it cannot be written, and RecordError for a damaged record."""
-    page.write(render(record), file)
+    writing.write(render(record), file)
 
 
 def render(record: Record, ways: str = "") -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 
-from lab.errors import InputError, MachineError
+from lab.base.writing import write
+from lab.errors import InputError
 from lab.ext.new.templates import SCHEMA, TEMPLATES
 from lab.spec import find, shipped
 from lab.spec.errors import display, instead
@@ -66,11 +67,7 @@ def create(name: str, template: str = "transfer") -> tuple[str, list[str]]:
     if not schema.exists():
         files[schema] = json.dumps(json_schema(), indent=1) + "\n"
     for path, text in files.items():
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        except OSError as error:
-            raise MachineError(f"{display(path)} cannot be written: {error.strerror}") from None
+        write(text, path)
     return name, [display(path) for path in files]
 
 

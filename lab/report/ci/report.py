@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.errors import InputError, MachineError
+from lab.base import writing
+from lab.errors import InputError
 from lab.report.ci import junit, ktap, nipa, tap
 from lab.report.ci.case import Case
 
@@ -42,11 +43,7 @@ def asked(texts: Sequence[str]) -> tuple[Report, ...]:
 def write(reports: Sequence[Report], cases: Sequence[Case]) -> None:
     """Write each report. Raises MachineError if a file cannot be written."""
     for report in reports:
-        try:
-            report.file.parent.mkdir(parents=True, exist_ok=True)
-            report.file.write_text(FORMATS[report.format](cases), encoding="utf-8")
-        except OSError as error:
-            raise MachineError(f"cannot write {report.file}: {error.strerror}") from None
+        writing.write(FORMATS[report.format](cases), report.file)
 
 
 def exit_code(reports: Sequence[Report], cases: Sequence[Case], usual: int) -> int:

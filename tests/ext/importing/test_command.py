@@ -75,7 +75,7 @@ def test_traces_are_written_beside(type_in: Type, folder: Path) -> None:
         ("lab import two.clab.yml -o two.clab.yml", "lab: -o two.clab.yml: this is the file to import"),
         ("lab import two.clab.yml routed.clab.yml", "lab: routed.clab.yml: after a network, give scripts"),
         ("lab import two.clab.yml --set X", "lab: --set X has no name and value; write it as NAME=VALUE"),
-        ("lab import two.clab.yml -o two.clab.yml/x.yaml", "two.clab.yml/x.yaml cannot be written"),
+        ("lab import two.clab.yml -o two.clab.yml/x.yaml", "cannot write two.clab.yml/x.yaml"),
         ("lab import binary", "is not UTF-8 text"),
         ("lab import prose", "lab: prose:1: is not a containerlab file"),
         ("lab import empty.sh", "lab: empty.sh:1: describes no host with a link"),
