@@ -11,6 +11,7 @@ import numpy as np
 from lab.errors import LabError
 from lab.guest import outputs
 from lab.metric import Capture, Connection, bulk, sack_blocks
+from lab.metric.arrays import Ints
 from lab.metric.tcp_info import Samples, read
 from lab.record.record import Record
 from lab.report.chart import Line, Panel, chart
@@ -71,8 +72,8 @@ class DrawnFlow:
             Line("segments", BLUE, bars=bars(shown[~ahead.retransmitted[shown]])),
             Line("retransmitted", ORANGE, bars=bars(shown[ahead.retransmitted[shown]])),
             Line("SACK", _PURPLE, bars=blocks),
-            Line("acknowledged", _INK, points=_thinned(at, acked)),
-            Line("receive window", GREEN, points=_thinned(at[offered < top], offered[offered < top])),
+            Line("acknowledged", _INK, points=thinned(at, acked, _POINTS)),
+            Line("receive window", GREEN, points=thinned(at[offered < top], offered[offered < top], _POINTS)),
         ]
         having = tuple(line for line in lines if line.points or line.bars)
         title = Panel("bytes", having, height=330, from_zero=first == 0)
@@ -93,10 +94,11 @@ class DrawnFlow:
     def panels(self) -> list[Panel]:
         """Return panels of the goodput, the windows that limit the flow, and the round-trip time."""
         panels = [Panel("goodput, bit/s", (Line("goodput", BLUE, points=self._goodput()),)), self._bytes()]
-        at, trips = self._round_trips()
-        if len(trips):
-            title = f"round trip, ms; at least {trips.min():.4g}; the rest is queueing"
-            panels.append(Panel(title, (Line("round trip", BLUE, points=_thinned(at, trips), shape="dots"),)))
+        times, trips = round_trips(self.connection)
+        if self.at_sender and len(trips):
+            title = f"round trip, ms; at least {trips.min() / 1e6:.4g}; the rest is queueing"
+            points = thinned((times - self.connection.start_ns) / 1e9, trips / 1e6, _POINTS)
+            panels.append(Panel(title, (Line("round trip", BLUE, points=points, shape="dots"),)))
         return [panel for panel in panels if panel.lines]
 
     def _goodput(self) -> _Points:
@@ -104,10 +106,8 @@ class DrawnFlow:
 
         Bins of a fixed width would cut bursts. A mean over one burst would show when it began, not the rate.
         """
-        start, ends = self.connection.start_ns, [(part.back.time_ns, part.acked) for part in self.connection.parts()]
-        times, acked = (np.concatenate(each) for each in zip(*ends, strict=True))
-        fresh = np.flatnonzero(np.diff(np.maximum(acked, 0), prepend=0) > 0)
-        return whole_bursts((times[fresh] - start) / 1e9, acked[fresh] - acked[fresh[:1]], self.seconds / 50)
+        times, acked = acknowledged(self.connection)
+        return whole_bursts((times - self.connection.start_ns) / 1e9, acked, self.seconds / 50)
 
     def _bytes(self) -> Panel:
         start, ahead, back = self.connection.start_ns, self.connection.forward, self.connection.back
@@ -123,21 +123,32 @@ class DrawnFlow:
         lines.append(Line("rwnd", GREEN, points=[point for point in windows if point[1] <= top]))
         return Panel("bytes", tuple(line for line in lines if line.points))
 
-    def _round_trips(self) -> tuple[Any, Any]:
-        """Return the times (s) and round trips (ms) of ACKs of new data that was sent once, if the capture is the
-        sender's.
-        """
-        ahead, back, start = self.connection.forward, self.connection.back, self.connection.start_ns
-        once = ahead.data & ~ahead.retransmitted
-        ends, sent = ahead.end[once], ahead.time_ns[once]
-        acks = back.ack
-        fresh = np.flatnonzero((acks >= 0) & (np.diff(np.maximum.accumulate(acks), prepend=-1) > 0))
-        if not self.at_sender or not len(ends) or not len(fresh):
-            return np.zeros(0), np.zeros(0)
-        place = np.searchsorted(ends, acks[fresh], side="right") - 1
-        known = (place >= 0) & (ends[place] == acks[fresh])
-        trips = (back.time_ns[fresh] - sent[place])[known] / 1e6
-        return (back.time_ns[fresh][known] - start) / 1e9, trips
+
+def acknowledged(connection: Connection) -> tuple[Ints, Ints]:
+    """Return the times of the ACKs of new data, in ns, and how many bytes each acknowledges, from the first on."""
+    acked = np.concatenate([part.acked for part in connection.parts()])
+    fresh = np.flatnonzero(np.diff(np.maximum(acked, 0), prepend=0) > 0)
+    return connection.back.time_ns[fresh], acked[fresh] - acked[fresh[:1]]
+
+
+def round_trips(connection: Connection, waits: Ints | int = 0) -> tuple[Ints, Ints]:
+    """Return the times of ACKs, and their round trips at the sender, both in ns.
+
+    ACKs that cover a retransmitted segment have none (Karn). `waits` is the time for which each segment of `forward`
+    had waited before its capture.
+    """
+    ahead, back = connection.forward, connection.back
+    once = ahead.data & ~ahead.retransmitted
+    ends, left = ahead.end[once], (ahead.time_ns - waits)[once]
+    fresh = np.flatnonzero((back.ack >= 0) & (np.diff(np.maximum.accumulate(back.ack), prepend=-1) > 0))
+    if not len(ends) or not len(fresh):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    acks, times = back.ack[fresh], back.time_ns[fresh]
+    place = np.searchsorted(ends, acks, side="right") - 1
+    known = (place >= 0) & (ends[place] == acks)
+    covering = np.searchsorted(acks, ahead.end[ahead.retransmitted])
+    known[covering[covering < len(fresh)]] = False
+    return times[known], (times - left[place])[known]
 
 
 def whole_bursts(times: Any, total: Any, least: float) -> _Points:
@@ -167,7 +178,7 @@ def whole_bursts(times: Any, total: Any, least: float) -> _Points:
 def series(time_ns: Any, values: Any) -> _Points:
     """Return (s, value) since the first data segment, thinned for a drawing."""
     since = time_ns >= 0
-    return _thinned(time_ns[since] / 1e9, values[since])
+    return thinned(time_ns[since] / 1e9, values[since], _POINTS)
 
 
 def flow_of(record: Record, name: str) -> DrawnFlow | None:
@@ -198,13 +209,10 @@ def _samples(record: Record, node: str, connection: Connection) -> Samples | Non
     return next((each for each in found if {each.local_port, each.remote_port} == ports), None)
 
 
-def _thinned(at: Any, values: Any) -> _Points:
-    """Return the points of a line.
-
-    If there are too many points for a drawing, return the highest point of each interval.
-    """
-    if len(at) > _POINTS:
-        stretch = -(-len(at) // _POINTS)
+def thinned(at: Any, values: Any, most: int) -> _Points:
+    """Return the points of a line. If there are more points than `most`, return the highest point of each interval."""
+    if len(at) > most:
+        stretch = -(-len(at) // most)
         highest = [start + int(values[start : start + stretch].argmax()) for start in range(0, len(at), stretch)]
         at, values = at[highest], values[highest]
     return list(zip(at.tolist(), values.tolist(), strict=True))

@@ -17,7 +17,7 @@ from lab.metric.sojourn import transits
 from lab.record.record import Record
 from lab.report.chart import Line, Panel, chart
 from lab.report.drawing import ARMS
-from lab.report.flow import whole_bursts
+from lab.report.flow import acknowledged, round_trips, thinned, whole_bursts
 from lab.report.wording import plural
 from lab.units import Duration
 
@@ -152,7 +152,7 @@ def _measured(
     )
     queued = _queued(sent, came, connection, waits) if came else nothing
     again = int(ahead.retransmitted.sum())
-    return MeasuredFlow(ends, flow, whole, again, _trips(connection, waits), queued, _acknowledged(connection))
+    return MeasuredFlow(ends, flow, whole, again, round_trips(connection, waits), queued, acknowledged(connection))
 
 
 def _own_waits(sent: Capture, packets: Any, delay_ns: int) -> Any:
@@ -168,29 +168,6 @@ def _own_waits(sent: Capture, packets: Any, delay_ns: int) -> Any:
     first = value[stamped][0]
     waits = time - TICK_NS * (value.astype(np.int64) - first).astype(np.int32).astype(np.int64)
     return delay_ns + np.where(stamped, (waits - waits[stamped].min()) // TICK_NS * TICK_NS, 0)
-
-
-def _trips(connection: Connection, waits: Any) -> _Series:
-    """Return (arrival times of ACKs, their round trips), in ns, without ACKs for retransmitted segments (Karn)."""
-    ahead, back = connection.forward, connection.back
-    once = ahead.data & ~ahead.retransmitted
-    ends, left = ahead.end[once], (ahead.time_ns - waits)[once]
-    acks = back.ack
-    fresh = np.flatnonzero((acks >= 0) & (np.diff(np.maximum.accumulate(acks), prepend=-1) > 0))
-    if not len(ends) or not len(fresh):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    place = np.searchsorted(ends, acks[fresh], side="right") - 1
-    known = (place >= 0) & (ends[place] == acks[fresh])
-    covering = np.searchsorted(acks[fresh], ahead.end[ahead.retransmitted])
-    known[covering[covering < len(fresh)]] = False
-    return back.time_ns[fresh][known], (back.time_ns[fresh] - left[place])[known]
-
-
-def _acknowledged(connection: Connection) -> _Series:
-    back = connection.back
-    acked = np.concatenate([part.acked for part in connection.parts()])
-    fresh = np.flatnonzero(np.diff(np.maximum(acked, 0), prepend=0) > 0)
-    return back.time_ns[fresh], acked[fresh] - acked[fresh[:1]]
 
 
 def _queued(sent: Capture, came: Capture, connection: Connection, waits: Any) -> _Series:
@@ -217,8 +194,8 @@ def figure(found: Sequence[MeasuredFlow]) -> str:
     span = 0.0, (max(each.end_ns for each in shown) - zero) / 1e9
     kinds: Mapping[str, Any] = {
         "goodput, bit/s": lambda each: _goodput(each, zero),
-        "round trip, ms": lambda each: _thinned((each.trips[0] - zero) / 1e9, each.trips[1] / 1e6),
-        "time in queues, ms": lambda each: _thinned((each.queued[0] - zero) / 1e9, each.queued[1] / 1e6),
+        "round trip, ms": lambda each: thinned((each.trips[0] - zero) / 1e9, each.trips[1] / 1e6, POINTS),
+        "time in queues, ms": lambda each: thinned((each.queued[0] - zero) / 1e9, each.queued[1] / 1e6, POINTS),
     }
     panels = []
     for title, points in kinds.items():
@@ -236,12 +213,3 @@ def figure(found: Sequence[MeasuredFlow]) -> str:
 def _goodput(each: MeasuredFlow, zero: int) -> _Points:
     times, total = each.arrived
     return whole_bursts((times - zero) / 1e9, total, each.seconds / 100)
-
-
-def _thinned(at: Any, values: Any) -> _Points:
-    """Return the points of a line. If there are too many, return only the highest point of each time interval."""
-    if len(at) > POINTS:
-        stretch = -(-len(at) // POINTS)
-        highest = [start + int(values[start : start + stretch].argmax()) for start in range(0, len(at), stretch)]
-        at, values = at[highest], values[highest]
-    return list(zip(at.tolist(), values.tolist(), strict=True))
