@@ -46,6 +46,11 @@ def base_rtt(scenario: Scenario, there: Size | None = None, back: Size | None = 
     return Value(one_way(scenario.forward, there) + one_way(scenario.reverse, back), "s")
 
 
+def segment_rtt(scenario: Scenario) -> Value:
+    """Return the time of a full segment and its ACK on an idle path, in both directions."""
+    return base_rtt(scenario, packet(scenario), Size(header_bytes(scenario)))
+
+
 def one_way(hops: Iterable[Direction], packet: Size) -> float:
     """Return the time, in seconds, that an IP packet takes over these hops when they are idle."""
     whole = Size(packet.bytes + ethernet.AROUND)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from math import sqrt
 
-from lab.model.line import base_rtt, goodput_line_rate, packet
+from lab.model.line import goodput_line_rate, segment_rtt
 from lab.model.mss import mss
 from lab.model.scenario import ModelError, Scenario
 from lab.model.window import smaller_window
 from lab.spec.prediction import law
-from lab.units import Size, Value
+from lab.units import Value
 
 MOST_LOSS = 0.0201  # above this, timeouts matter, which neither law covers (Padhye et al., 1998)
 
@@ -37,14 +37,14 @@ def goodput_response_cubic(scenario: Scenario) -> Value:
     """A window that loses every 1/p-th segment grows with the cube of the time since a loss, and falls to 0.7 of its
     size.
     """
-    return _goodput(scenario, window_cubic(_loss(scenario, "cubic"), _rtt(scenario)))
+    return _goodput(scenario, window_cubic(_loss(scenario, "cubic"), segment_rtt(scenario).number))
 
 
 def _goodput(scenario: Scenario, window: float) -> Value:
     size = window * mss(scenario)
     if size > smaller_window(scenario):
         raise ModelError("the buffers are smaller than the window that the loss would leave")
-    goodput = 8 * size / _rtt(scenario)
+    goodput = 8 * size / segment_rtt(scenario).number
     if scenario.rate and goodput > 0.8 * goodput_line_rate(scenario).number:
         raise ModelError("the link is nearly full and drops frames: the law is for random losses only")
     return Value(goodput, "bit/s")
@@ -58,7 +58,3 @@ def _loss(scenario: Scenario, congestion: str) -> float:
     if not 0 < scenario.loss < MOST_LOSS:
         raise ModelError(f"{100 * scenario.loss:g} % of frames are lost: the law is for a loss above 0 and up to 2 %")
     return scenario.loss
-
-
-def _rtt(scenario: Scenario) -> float:
-    return base_rtt(scenario, packet(scenario), Size(packet(scenario).bytes - mss(scenario))).number

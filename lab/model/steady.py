@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from lab.model.goodput import goodput_window_over_rtt, undropped
-from lab.model.line import base_rtt, goodput_line_rate, packet
-from lab.model.mss import mss
+from lab.model.line import goodput_line_rate, segment_rtt
 from lab.model.scenario import ModelError, Scenario
 from lab.model.transfer import REPLAYED
 from lab.model.window import window_plateau
 from lab.spec.prediction import law, simulation
-from lab.units import Size, Value
+from lab.units import Value
 
 
 @simulation(of=REPLAYED, law=goodput_window_over_rtt)
@@ -53,4 +52,4 @@ def window_reached(scenario: Scenario) -> Value:
 @law(formula="delays + frame / rate of each hop, both ways", source="a full segment there, its ACK back")
 def round_trip(scenario: Scenario) -> Value:
     """A full segment and its ACK take the idle path's delays and serialisation. The hosts add nothing."""
-    return base_rtt(scenario, packet(scenario), Size(packet(scenario).bytes - mss(scenario)))
+    return segment_rtt(scenario)

@@ -254,10 +254,13 @@ class Claim(TestedClaim):
     def _arms(self) -> list[str]:
         return list(dict.fromkeys(case.arm for case in self.judged.cases))
 
+    def _settings(self, arm: str) -> str:
+        """Return how an arm's settings differ from the experiment's, or "" for an arm without settings."""
+        return next(describe(each) for each in self.judged.declared.experiment.arms if each.name == arm)
+
     def _figures_by_arm(self) -> str:
         """Return a study's table: a row for each arm at each point, and a column for each figure."""
         names = list(dict.fromkeys(case.figure for case in self.judged.cases))
-        arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
         rows = []
         for group in (list(cells) for _, cells in groupby(self.tested, lambda each: each.case.key)):
             first = group[0]
@@ -265,7 +268,7 @@ class Claim(TestedClaim):
             rows.append(
                 [
                     f'<span title="{escape(first.case.arm)}">{escape(first.label)}</span>',
-                    describe(arms[first.case.arm]) or "defaults",
+                    self._settings(first.case.arm) or "defaults",
                     *(html.measured(each.result) + html.beside_prediction(each.result) for each in group),
                     "<br>".join([trial, *evidence.capture(self, first)]),
                 ]
@@ -279,11 +282,10 @@ class Claim(TestedClaim):
         points = any(each.case.point for each in self.tested)
         if points:
             head[1] = self.judged.declared.experiment.axis.capitalize()
-        arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
         rows = []
         for each in self.tested:
             result = each.result
-            setting = escape(each.case.point) if points else describe(arms[each.case.arm]) or "defaults"
+            setting = escape(each.case.point) if points else self._settings(each.case.arm) or "defaults"
             rows.append(
                 [
                     f'<span title="{escape(each.case.arm)}">{escape(each.case.title)}</span>',
@@ -337,7 +339,6 @@ class Claim(TestedClaim):
 
         Witnesses of the same explanation share a paragraph.
         """
-        arms = {arm.name: arm for arm in self.judged.declared.experiment.arms}
         seen: set[str] = set()
         said: dict[tuple[str, str], list[str]] = {}
         for each in self.tested:
@@ -349,7 +350,7 @@ class Claim(TestedClaim):
             if not each.case.point and result.measured:
                 beside = f" for {html.claimed(result)}" if result.claimed else ""
                 figures = f", {wording.answer(result, result.measured)} measured{beside}"
-            setting = describe(arms[each.case.arm])
+            setting = self._settings(each.case.arm)
             setting = f" ({setting})" if setting else ""
             fails = ", which does not bear this out" if result.bears_out is False and not each.case.point else ""
             grade = html.graded(cause.grade, cause.terms) if self.records else html.badge("skipped")

@@ -87,9 +87,8 @@ def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], bo
     along = 0.5 if y1 == y2 else _FAN  # where links that meet in one node are farther apart
     x, y = x1 + along * (x2 - x1), y1 + along * (y2 - y1) + bow
     line = f'<line x1="{x1:g}" y1="{y1:g}" x2="{x2:g}" y2="{y2:g}" {_LINE}/>'
-    if bow:  # a curve whose middle is three quarters as far away as the points that draw it, and flat there
-        turns = [f"{x1 + share * (x2 - x1):g} {y1 + share * (y2 - y1) + bow / 0.75:g}" for share in (0.1, 0.9)]
-        line = f'<path d="M{x1:g} {y1:g} C{" ".join(turns)} {x2:g} {y2:g}" {_LINE.replace("#fff", "none")}/>'
+    if bow:
+        line = _curve((x1, y1), (x2, y2), bow)
     ground = y1 != y2  # a slanting line would go through its own labels
     lines = [
         line,
@@ -102,11 +101,17 @@ def _link(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], bo
 def _carried(link: Mapping[str, Any], places: Mapping[str, tuple[float, float]], bow: float) -> str:
     """Return a dashed curve with the name and the kind of a link that others carry."""
     (x1, y1), (x2, y2) = sorted(places[end["node"]] for end in link["ends"])
-    turns = [f"{x1 + share * (x2 - x1):g} {y1 + share * (y2 - y1) + bow / 0.75:g}" for share in (0.1, 0.9)]
-    style = _LINE.replace("#fff", "none") + ' stroke-dasharray="5 4"'
-    path = f'<path d="M{x1:g} {y1:g} C{" ".join(turns)} {x2:g} {y2:g}" {style}/>'
+    path = _curve((x1, y1), (x2, y2), bow, ' stroke-dasharray="5 4"')
     x, y = (x1 + x2) / 2, (y1 + y2) / 2 + bow + 4
     return path + "".join(_label(x, y, f"{link['name']}: {overlays.described(link)}", x2 - x1, up=True, ground=True))
+
+
+def _curve(start: tuple[float, float], end: tuple[float, float], bow: float, style: str = "") -> str:
+    """Return a curve whose middle is `bow` below the straight line, and flat there."""
+    (x1, y1), (x2, y2) = start, end
+    # the points that draw a curve are farther away than its middle, which is three quarters as far
+    turns = [f"{x1 + share * (x2 - x1):g} {y1 + share * (y2 - y1) + bow / 0.75:g}" for share in (0.1, 0.9)]
+    return f'<path d="M{x1:g} {y1:g} C{" ".join(turns)} {x2:g} {y2:g}" {_LINE.replace("#fff", "none")}{style}/>'
 
 
 def _label(x: float, y: float, text: str, room: float, up: bool, ground: bool) -> list[str]:

@@ -45,6 +45,7 @@ _VARIABLES = {
     IDLE: "idle",
     _GRID: "grid",
 }
+DASHED, DOTTED = (0, (5, 3)), (0, (1, 1.5))  # strokes of predicted and of claimed figures
 SMALL = 11  # points: the smallest text that is readable when a phone shrinks the figure
 
 _SIZE = (6.1, 3.2)  # inches
@@ -218,14 +219,14 @@ def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:
     ordered = sorted(wanted, key=lambda label: label.y)
     texts = [fill(_UNIT.sub("\N{NO-BREAK SPACE}", label.text), _LABEL) for label in ordered]
     halves = [room * (1 + text.count("\n")) / 2 for text in texts]
-    places = [(label.y - low) / (high - low) for label in ordered]
+    ends = [(label.y - low) / (high - low) for label in ordered]
+    places = [*ends]
     for index in range(1, len(places)):
         places[index] = max(places[index], places[index - 1] + halves[index - 1] + halves[index])
     ceiling = 0.97 + room / 2
     for index in reversed(range(len(places))):
         places[index] = min(places[index], ceiling - halves[index])
         ceiling = places[index] - halves[index]
-    ends = [(label.y - low) / (high - low) for label in ordered]
     moved = [abs(place - end) > room / 2 for place, end in zip(places, ends, strict=True)]
     for place, end, is_moved, text, label in zip(places, ends, moved, texts, ordered, strict=True):
         line = {

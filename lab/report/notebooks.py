@@ -45,7 +45,7 @@ def bare() -> dict[str, list[str]]:
     """Return the claims, by article, of the project's articles that have no notebook."""
     having, claims = found(), dict[str, list[str]]()
     for folder in entries(shipped.project() / shipped.EXPERIMENTS):
-        files = [path for path in entries(folder) if path.suffix == ".py" and not path.name.startswith(("_", "."))]
+        files = shipped.experiments(folder)
         if files and folder.name not in having:
             claims[folder.name] = [path.stem for path in files]
     return claims

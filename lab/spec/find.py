@@ -52,8 +52,7 @@ def _found(places: Iterable[Path]) -> dict[str, Path]:
 
 
 def _experiments(root: Path) -> list[Path]:
-    files = (path for folder in entries(root / "experiments") for path in entries(folder))
-    return [path for path in files if path.suffix == ".py" and not path.name.startswith(("_", "."))]
+    return [path for folder in entries(root / shipped.EXPERIMENTS) for path in shipped.experiments(folder)]
 
 
 def _histories() -> list[Path]:

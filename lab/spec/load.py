@@ -21,10 +21,7 @@ from lab.spec.topology import Topology
 def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topology]) -> LoadedExperiment:
     """Return the experiment in `path`. `topology` loads its topology. Raises SpecError for any mistake."""
     path = path.absolute()
-    try:
-        source = file_bytes(path)
-    except OSError as error:
-        raise SpecError([Problem(display(path), 1, unreadable(path, error))]) from error
+    source = python.source_of(path)
     module = python.run(source, path)
     experiment = getattr(module, "EXPERIMENT", None)
     text = inspect.cleandoc(module.__doc__ or "")

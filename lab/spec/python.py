@@ -16,13 +16,21 @@ from typing import Any
 
 from lab.guest.mininet import make_importable
 from lab.guest.typed import FieldError
-from lab.spec.errors import Problem, SpecError, display, instead, suggestion, told
+from lab.spec.errors import Problem, SpecError, display, file_bytes, instead, suggestion, told, unreadable
 
 ADVICE = {  # for a module that cannot be imported
     "lab": "import all names from `lab`, as in `from lab import Arm, Bulk, Experiment, metric`",
     "mininet": "run `sudo apt-get install mininet` or `make setup-host`",
 }
 _MISSING = re.compile(r"(\w+)(?:\.__init__)?\(\) missing \d+ required \S+ arguments?: (.*)")
+
+
+def source_of(path: Path) -> bytes:
+    """Return the contents of a Python file. Raises SpecError if the file cannot be read."""
+    try:
+        return file_bytes(path)
+    except OSError as error:
+        raise SpecError([Problem(display(path), 1, unreadable(path, error))]) from error
 
 
 def run(source: bytes, path: Path) -> ModuleType:

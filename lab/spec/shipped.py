@@ -59,6 +59,11 @@ def packs() -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
+def experiments(article: Path) -> list[Path]:
+    """Return the experiment files in an article's folder, sorted."""
+    return [path for path in entries(article) if path.suffix == ".py" and not path.name.startswith(("_", "."))]
+
+
 def places() -> tuple[Path, ...]:
     """Return every folder that may hold experiments/, topologies/ and notebooks/, the nearest first and packs last."""
     return (*roots(), *packs().values())

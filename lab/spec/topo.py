@@ -18,7 +18,7 @@ from typing import Any
 
 from lab.spec import python
 from lab.spec.document import Document, Place
-from lab.spec.errors import Problem, SpecError, display, file_bytes, suggestion, unreadable
+from lab.spec.errors import Problem, SpecError, display, suggestion
 from lab.spec.topology import Topology, checked
 
 PREFIX_LENGTH = 8  # Mininet's, for an address that gives none
@@ -46,10 +46,7 @@ def load(path: Path, entry: str = "") -> Topology:
     mistakes.
     """
     path = path.absolute()
-    try:
-        source = file_bytes(path)
-    except OSError as error:
-        raise SpecError([Problem(display(path), 1, unreadable(path, error))]) from error
+    source = python.source_of(path)
     topos = getattr(python.run(source, path), "topos", None)
     if not isinstance(topos, dict) or not topos:
         message = "should define topos = {'name': Topo class or function}, as a file for `mn --custom` does"

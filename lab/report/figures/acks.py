@@ -12,13 +12,12 @@ from lab.metric import Connection, capture_of
 from lab.metric.acks import ack_delays, full_segment, hole, segments_per_ack
 from lab.metric.arrays import Floats
 from lab.metric.flow import bulk
-from lab.report import wording
+from lab.report import drawing, wording
 from lab.report.drawing import ARMS, IDLE, PREDICTED, REPORTED, Label, axes, draw, heading, labels, picture
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 from lab.spec.metric import described
 
-_DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _SINCE = "time since the first data segment, ms"
 
 
@@ -47,7 +46,7 @@ def ack_rates(
         ]
         if predicted := _ratio_predicted(each):
             expected = np.trim_zeros(data).mean() / predicted
-            panel.axhline(expected, color=PREDICTED, linestyle=_DASHED, linewidth=1.3)
+            panel.axhline(expected, color=PREDICTED, linestyle=drawing.DASHED, linewidth=1.3)
         panel.set_yscale("log")
         top = max(top, float(data.max()))
         panel.set_ylabel(per)
@@ -80,8 +79,8 @@ def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
         panel.plot(np.arange(1, len(delays) + 1), delays, "o", color=ARMS[0], markersize=4, clip_on=False)
         ends = []
         for value, said_of_it, colour, style in (
-            (each.result.predicted, f"predicted {wording.figure(each.result.predicted)}", PREDICTED, _DASHED),
-            (each.claimed, f"{each.whose} {each.result.bound}{wording.quoted(each.claimed)}", REPORTED, _DOTTED),
+            (each.result.predicted, f"predicted {wording.figure(each.result.predicted)}", PREDICTED, drawing.DASHED),
+            (each.claimed, f"{each.whose} {each.result.bound}{wording.quoted(each.claimed)}", REPORTED, drawing.DOTTED),
         ):
             if value and value.unit == "s":
                 panel.axhline(1e3 * value.number, color=colour, linestyle=style, linewidth=1.4)

@@ -16,6 +16,7 @@ from lab.metric.arrays import Bools
 from lab.model import exchange
 from lab.model.small_writes import messages_of
 from lab.record.record import Record
+from lab.report import drawing
 from lab.report.drawing import (
     ARMS,
     IDLE,
@@ -34,7 +35,6 @@ from lab.report.drawing import (
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
-_DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _WIDE = 8  # the axis is logarithmic if the longest time is more than this many times the shortest
 _ENDS = ((min, 0.002), (max, 0.99))  # the axis runs from the least to the largest of the arms' quantiles
 _WAYS = {  # way of writing -> its name
@@ -95,8 +95,8 @@ def _mark(claim: TestedClaim, panel: Axes, each: TestedCase) -> None:
     """Mark the predicted and the claimed time of the exchange, per message."""
     messages = messages_of(claim.scenario_of(each)).count
     for value, colour, style in (
-        (each.result.predicted, PREDICTED, _DASHED),
-        (each.claimed, REPORTED, _DOTTED),
+        (each.result.predicted, PREDICTED, drawing.DASHED),
+        (each.claimed, REPORTED, drawing.DOTTED),
     ):
         if value and value.unit == "s":
             at = 1e3 * value.number / messages

@@ -12,6 +12,7 @@ from matplotlib.ticker import FuncFormatter
 
 from lab.guest import outputs
 from lab.model import base_rtt
+from lab.report import drawing
 from lab.report.drawing import ARMS, IDLE, MUTED, PREDICTED, REPORTED, Label, axes, draw, heading, labels, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
@@ -20,7 +21,6 @@ from lab.report.traffic import BIN, TICK, Series, goodput_of_samples
 from lab.units import Value
 
 _SINCE = "time since the first data segment, s"
-_DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _STEP = round(1 / BIN)  # bins per second, the interval that iperf prints
 _ROUND_TRIPS = 4  # round trips that an IO graph shows
 _LABELLED = 0.15  # share of the panel's width: the least gap with room for a label
@@ -65,7 +65,7 @@ def _bounds(panel: Axes, shown: Iterable[TestedCase], scale: float) -> list[Labe
     predicted = {each.result.predicted.number: "predicted" for each in shown if each.result.predicted}
     claimed = {each.claimed.number: each.whose for each in shown if each.claimed}
     found = []
-    for names, colour, style in ((predicted, PREDICTED, _DASHED), (claimed, REPORTED, _DOTTED)):
+    for names, colour, style in ((predicted, PREDICTED, drawing.DASHED), (claimed, REPORTED, drawing.DOTTED)):
         for number, name in names.items():
             panel.axhline(number, color=colour, linestyle=style, linewidth=1.5)
             found.append(Label(number, f"{name} {number / scale:.4g}", colour))
@@ -131,8 +131,8 @@ def _windows(each: TestedCase, panel: Axes, names: str) -> list[Label]:
         if len(late):
             ends.append(Label(float(np.median(late)), f"{name} {np.median(late):,.0f} B", colour))
     for value, name, colour, style in (
-        (each.result.predicted, "predicted", PREDICTED, _DASHED),
-        (each.claimed, each.whose, REPORTED, _DOTTED),
+        (each.result.predicted, "predicted", PREDICTED, drawing.DASHED),
+        (each.claimed, each.whose, REPORTED, drawing.DOTTED),
     ):
         if value and value.unit == "B":
             panel.axhline(value.number, color=colour, linestyle=style, linewidth=1.5)

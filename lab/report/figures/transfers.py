@@ -11,12 +11,11 @@ from matplotlib.ticker import FuncFormatter
 
 from lab.metric import Segments, connection_of
 from lab.model import base_rtt, largest_payload, largest_payload_back
-from lab.report import wording
+from lab.report import drawing, wording
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, heading, labels, picture
 from lab.report.html import Html
 from lab.report.tested import NotRun, TestedCase, TestedClaim
 
-_DASHED, _DOTTED = (0, (5, 3)), (0, (1, 1.5))
 _BAR = 18  # bytes: the width of a bar
 _MARKERS: tuple[dict[str, Any], ...] = (  # open and of different sizes, since curves may coincide
     {"marker": "o", "markersize": 5},
@@ -66,7 +65,7 @@ def _sizes(segments: Segments) -> dict[int, int]:
 
 def _direction(panel: Axes, sizes: Mapping[int, int], full: float, colour: str, top: float, sign: int) -> None:
     panel.bar(list(sizes), [sign * count for count in sizes.values()], width=_BAR, color=colour)
-    panel.plot([full, full], [0, sign * 1.4 * top], color=PREDICTED, linestyle=_DASHED, linewidth=1.2)
+    panel.plot([full, full], [0, sign * 1.4 * top], color=PREDICTED, linestyle=drawing.DASHED, linewidth=1.2)
     if sizes:
         way = "A to B" if sign > 0 else "B to A"
         text = f"{way}: {max(sizes):,} B at most, {sum(sizes.values()):,} segments"
@@ -124,10 +123,10 @@ def times_by_delay(claim: TestedClaim, *others: TestedClaim, names: Mapping[str,
         predicted = [(rtt, each.result.predicted.number) for rtt, each in points if each.result.predicted]
         said = [(rtt, each.claimed.number) for rtt, each in points if each.claimed]
         panel.plot(*zip(*measured, strict=True), color=colours[arm], linewidth=1.8, **markers[arm])
-        panel.plot(*zip(*predicted, strict=True), color=PREDICTED, linewidth=0.7, linestyle=_DASHED)
+        panel.plot(*zip(*predicted, strict=True), color=PREDICTED, linewidth=0.7, linestyle=drawing.DASHED)
         ends.append(Label(measured[-1][1], f"{name}: {measured[-1][1]:.1f}", colours[arm]))
         if arm in (each.case.arm for each in claim.run if not each.case.explains):
-            panel.plot(*zip(*said, strict=True), color=REPORTED, linestyle=_DOTTED, marker="s", markersize=6)
+            panel.plot(*zip(*said, strict=True), color=REPORTED, linestyle=drawing.DOTTED, marker="s", markersize=6)
             ends.append(Label(said[-1][1], f"article, {name}: {said[-1][1]:g}", REPORTED))
     panel.set(xlabel="round-trip time of the idle path, ms", ylabel="time of the transfer, s", ylim=(0, 90))
     labels(panel, ends, room=0.06)
