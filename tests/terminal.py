@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import select
 import subprocess
@@ -10,8 +11,22 @@ import termios
 import time
 from pathlib import Path
 
+from rich.console import Console, RenderableType
+
 LAB = Path(sys.executable).with_name("lab")
 SECONDS = 120.0
+
+
+def in_a_process(*args: str) -> subprocess.CompletedProcess[str]:
+    """The lab in a process of its own, without a terminal."""
+    return subprocess.run([LAB, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS)
+
+
+def printed(shown: RenderableType) -> str:
+    """What a terminal of 80 columns shows."""
+    out = io.StringIO()
+    Console(file=out, width=80).print(shown)
+    return out.getvalue()
 
 
 class Terminal:

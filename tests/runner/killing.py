@@ -30,7 +30,7 @@ from lab import Arm, Bulk, Capture, Duration, Experiment, Reported, Within, metr
 
 EXPERIMENT = Experiment(
     topology="two.yaml",
-    workload=Bulk(duration=Duration.of("500 ms")),
+    workload=Bulk(duration=Duration.of("{duration}")),
     probes=(Capture(),),
     metric=metric.bulk_goodput(),
     arms=tuple(  # each is a run of its own
@@ -145,7 +145,7 @@ def main(place: str, times: int, seed: int) -> None:
         hide(Path(folder))
     WORK.mkdir()
     arms = ("one",) if place == "host" else ("one", "two")  # the running kernel takes one at a time
-    (WORK / "claim.py").write_text(CLAIM.format(arms=arms))
+    (WORK / "claim.py").write_text(CLAIM.format(duration="500 ms", arms=arms))
     (WORK / "two.yaml").write_text(TWO)
     subprocess.run(["sh", "-ec", FOREIGN], check=True)
     run(place, 0).communicate()  # which compiles what is to compile

@@ -58,7 +58,7 @@ def test_a_killed_run_on_the_running_kernel_leaves_nothing(kernel: UmlKernel, tm
 
 
 def test_two_labs_side_by_side_do_not_meet(kernel: UmlKernel, tmp_path: Path) -> None:
-    (tmp_path / "claim.py").write_text(killing.CLAIM.format(arms=("one",)))
+    (tmp_path / "claim.py").write_text(killing.CLAIM.format(duration="500 ms", arms=("one",)))
     (tmp_path / "two.yaml").write_text(killing.TWO)
     (tmp_path / "ended").touch()
     script = ["sh", "-c", SIDE_BY_SIDE, "sh", killing.LAB]

@@ -28,6 +28,7 @@ from lab.runner import cleaning
 from lab.spec import find
 from lab.verdict.judged import JudgedClaim
 from tests.kinds import Judge
+from tests.machine.kernel.caches import HEAD
 
 pytestmark = pytest.mark.needs("git")
 
@@ -160,18 +161,14 @@ def test_a_machine_that_fails_is_no_commits_fault(monkeypatch: pytest.MonkeyPatc
         asked.judged(kernel, tmp_path)
 
 
-MAKEFILE = """\
-VERSION = 7
-PATCHLEVEL = 2
-SUBLEVEL = 1
-allnoconfig:
-\tcp $(KCONFIG_ALLCONFIG) .config
-prepare net/socket.o:
-\t@true
+MAKEFILE = (
+    HEAD
+    + """\
 linux:
 \techo started > started
 \tsleep 60
 """
+)
 SCRIPT = """\
 import sys
 from pathlib import Path

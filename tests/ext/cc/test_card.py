@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from lab.errors import MachineError
 from lab.ext.cc import cases, display, page
@@ -18,15 +16,14 @@ from lab.ext.pagecheck import inspection
 from lab.ext.pagecheck.browser import _PROGRAMS
 from lab.units import Value
 from tests.ext.cc.cards import card
+from tests.terminal import printed
 
 CASE = "rfc9743/one-flow"
 MIXTURES = (Mixture("reno", {"share of the rival": Value(0.25, "1", 0.2, 0.3, 0.9)}), Mixture("bbr", {}, "it failed"))
 
 
 def text(found: Card) -> str:
-    printed = io.StringIO()
-    Console(file=printed, width=80).print(display.shown(found))
-    return printed.getvalue()
+    return printed(display.shown(found))
 
 
 def test_a_case_far_below_all_references_stands_out() -> None:

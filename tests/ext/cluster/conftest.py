@@ -15,28 +15,12 @@ import pytest
 
 import lab
 from lab.base import cache
+from tests.runner.killing import CLAIM, TWO
 from tests.waiting import until
 
 ROOT = str(Path(lab.__file__).parents[1])
 LEAN = str(Path(ROOT) / "recipes" / "dask.yaml")
 LAB = [sys.executable, "-c", "from lab.cli import main; main()"]
-CLAIM = '''"""A claim of the tests."""
-
-from lab import Arm, Bulk, Capture, Duration, Experiment, Reported, Within, metric
-
-EXPERIMENT = Experiment(
-    topology="two.yaml",
-    workload=Bulk(duration=Duration.of("{duration}")),
-    probes=(Capture(),),
-    metric=metric.bulk_goodput(),
-    arms=tuple(  # each is a run of its own
-        Arm(name, Reported("94 Mbit/s", "it says so"), sysctls={{"net.ipv4.tcp_fin_timeout": 30 + number}})
-        for number, name in enumerate({arms})
-    ),
-    tolerance=Within(0.9, because="it is a test"),
-)
-'''
-TWO = "about: Two.\nhosts: [sender, receiver]\nlinks: {path: {ends: [sender, receiver], rate: 100 Mbit/s}}\n"
 BRIEF, LONG = "500 ms", "400 s"  # of virtual time: a trial of a second, and one that lasts until something happens
 
 

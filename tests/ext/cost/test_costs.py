@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
 import shutil
@@ -12,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from lab.cli import main
 from lab.errors import InputError, MachineError
@@ -22,15 +20,14 @@ from lab.ext.cost.costs import FunctionChange, KernelCost
 from lab.ext.pagecheck import inspection
 from lab.ext.pagecheck.browser import _PROGRAMS
 from tests.ext.cost.costing import FUNCTIONS, cost, counts
+from tests.terminal import printed
 
 PLAIN = {"7.2": (counts(1), counts(2))}
 PLANTED = {"7.2": PLAIN["7.2"], "7.3": (counts(1, tcp_ack=80_000), counts(2, tcp_ack=80_000))}
 
 
 def text(found: KernelCost) -> str:
-    printed = io.StringIO()
-    Console(file=printed, width=80).print(display.shown(found))
-    return printed.getvalue()
+    return printed(display.shown(found))
 
 
 def test_a_figure_is_the_kernels_instructions_over_the_units() -> None:

@@ -1,12 +1,10 @@
 from __future__ import annotations
 
-import io
 import re
 import shutil
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
 from lab.ext.doctor import checks as doctor
 from lab.ext.doctor.checks import Check
@@ -14,6 +12,7 @@ from lab.machine.kernel.vm import qemu
 from lab.machine.userland import cache as userlands
 from lab.runner import tools
 from lab.units import Size
+from tests.terminal import printed
 
 pytestmark = pytest.mark.tries(*doctor.TOOLS, *tools.PROGRAMS.values(), qemu.PROGRAM, "cc")
 
@@ -95,11 +94,10 @@ def test_the_table_fits_80_columns_and_loses_nothing() -> None:
         Check("KVM", None, "none", "buy one"),
         Check("CPUs", True, "2"),
     ]
-    out = io.StringIO()
-    Console(file=out, width=80).print(doctor.render(checks))
-    lines = out.getvalue().splitlines()
+    out = printed(doctor.render(checks))
+    lines = out.splitlines()
     assert max(map(len, lines)) <= 80
-    assert (out.getvalue().count("x"), out.getvalue().count("y")) == (203, 203)  # some are in our own words
+    assert (out.count("x"), out.count("y")) == (203, 203)  # some are in our own words
     assert [line.split()[0] for line in lines if not line.startswith(" ")] == ["no", "-", "ok", "Fix"]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +16,7 @@ from lab.ext.mininet.options import MnOptions
 from lab.ext.mininet.recorded import described
 from lab.ext.verify.verification import verify
 from lab.machine.kernel import Budget
-from tests.terminal import LAB, SECONDS, Terminal
+from tests.terminal import Terminal, in_a_process
 
 PAIR = """from mininet.topo import Topo
 
@@ -30,10 +29,6 @@ class Pair(Topo):
 
 topos = {"pair": Pair}
 """
-
-
-def in_a_process(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([LAB, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS)
 
 
 def test_options_become_those_of_mininet(tmp_path: Path) -> None:

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
-import subprocess
 from collections.abc import Callable
 
 import pytest
 
-from tests.terminal import LAB, SECONDS, Terminal
+from tests.terminal import Terminal, in_a_process
 
 pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
-
-
-def lab(*args: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([LAB, *args], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=SECONDS)
 
 
 def test_a_person_types_at_mininets_prompt(terminal: Callable[..., Terminal]) -> None:
@@ -30,7 +25,7 @@ def test_a_person_types_at_mininets_prompt(terminal: Callable[..., Terminal]) ->
 
 
 def test_mininets_commands_act_on_our_network() -> None:
-    done = lab("mn", "shared-bottleneck", "-c", "pingall\nnet\nrival ping -c 1 receiver", "--clock", "virtual")
+    done = in_a_process("mn", "shared-bottleneck", "-c", "pingall\nnet\nrival ping -c 1 receiver", "--clock", "virtual")
     assert done.returncode == 0, done.stderr
     assert "0% dropped (12/12 received)" in done.stdout
     assert "router eth0:eth0 eth1:eth0 eth2:eth0" in done.stdout
@@ -41,7 +36,7 @@ def test_mininets_iperf_prints_the_rate_of_the_bottleneck() -> None:
     """Slow start from 10 segments over 20 ms leaves 502 frames of 100 Mbit/s unused, 62 ms; nothing else is lost."""
     goodput = 100 * 1448 / 1538  # Mbit/s
     commands = "iperf sender receiver\npy net.iperf((sender, receiver), seconds=60)"
-    done = lab("mn", "shared-bottleneck", "-c", commands, "--clock", "virtual")
+    done = in_a_process("mn", "shared-bottleneck", "-c", commands, "--clock", "virtual")
     assert done.returncode == 0, done.stderr
     short, long = re.findall(r"Results: \['([\d.]+) Mbits/sec', '[\d.]+ Mbits/sec'\]", done.stdout)
     assert float(short) == pytest.approx(goodput * (1 - 0.062 / 5.08), rel=0.005)
@@ -51,5 +46,5 @@ def test_mininets_iperf_prints_the_rate_of_the_bottleneck() -> None:
 def test_mininets_timeouts_end_in_time() -> None:
     """Mininet polls its shells for room to write as well, which there always is; ours are polled for output alone."""
     commands = "py sender.sendCmd('iperf -s')\npy sender.monitor()\npy [sender.monitor(timeoutms=500) for _ in 'ab']"
-    done = lab("mn", "two-hosts", "-c", commands, "--clock", "virtual")
+    done = in_a_process("mn", "two-hosts", "-c", commands, "--clock", "virtual")
     assert "['', '']" in done.stdout, done

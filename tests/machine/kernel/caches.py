@@ -9,6 +9,16 @@ import pytest
 from lab.base.building import Silent
 from lab.machine.userland.builder import build
 
+HEAD = """\
+VERSION = 7
+PATCHLEVEL = 2
+SUBLEVEL = 1
+allnoconfig:
+\tcp $(KCONFIG_ALLCONFIG) .config
+prepare net/socket.o:
+\t@true
+"""  # of the Makefile of a small tree in a kernel's place; `linux:` makes the kernel
+
 
 def another_cache(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the lab keep in `place` what it makes, with the compiler that is there already."""

@@ -21,10 +21,9 @@ from lab.machine.kernel.containment import Containment, host_programs
 from lab.machine.kernel.root import Root
 from lab.units import Size
 
-TRY = """
+ATTEMPTS = """
 import ctypes, errno, json, os, signal, socket, struct, sys
 
-host = json.loads(os.environ["HOST"])
 libc = ctypes.CDLL(None, use_errno=True)
 found = {}
 
@@ -38,6 +37,11 @@ def attempt(name, action, *arguments):
 def call(number, *arguments):
     if libc.syscall(number, *arguments) < 0:
         raise OSError(ctypes.get_errno(), "")
+"""  # the head of a program that notes what it may do
+TRY = (
+    ATTEMPTS
+    + """
+host = json.loads(os.environ["HOST"])
 
 def read(path):
     with open(path, "rb") as file:
@@ -91,6 +95,7 @@ def files(at):
     attempt("rename its own folder away", os.rename, own + "/boot", private + "/boot")
     attempt("write its own file", write, own + "/mine", "xb")
 """
+)
 FROM_GUEST = (
     TRY
     + """

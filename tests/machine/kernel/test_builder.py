@@ -20,24 +20,20 @@ from lab.machine.kernel import BuildFailed, MissingTool, build, folder, installe
 from lab.machine.kernel.uml import builder, compiling, recipe, source
 from lab.machine.kernel.uml.recipe import Patch
 from lab.spec.variant import ResolvedVariant
-from tests.machine.kernel.caches import another_cache
+from tests.machine.kernel.caches import HEAD, another_cache
 
 pytestmark = pytest.mark.long
 
-MAKEFILE = """\
-VERSION = 7
-PATCHLEVEL = 2
-SUBLEVEL = 1
-allnoconfig:
-\tcp $(KCONFIG_ALLCONFIG) .config
-prepare net/socket.o:
-\t@true
+MAKEFILE = (
+    HEAD
+    + """\
 linux:
 \t@echo "  CC      linux.o"
 
 \ttest ! -e slow || sleep 60
 \tgcc -static -o linux linux.c
 """
+)
 PROGRAM = """\
 #include <stdio.h>
 unsigned long long time_travel_time;

@@ -26,6 +26,7 @@ from lab.machine.userland.cache import Userland
 from lab.runner import programs
 from lab.runner.programs import CompileError
 from lab.units import Duration, to_plain
+from tests.machine.kernel.escaping import ATTEMPTS
 
 SECRET = "a private key"
 needs_landlock = pytest.mark.skipif(not landlock.abi(), reason="the host has no Landlock")
@@ -107,24 +108,11 @@ def test_where_nothing_keeps_a_build_apart_a_patch_is_refused(monkeypatch: pytes
 
 # -- a makefile that a patch changes runs what it likes
 
-OUTSIDE = """
-import ctypes, errno, json, os, socket, sys
-
+OUTSIDE = (
+    ATTEMPTS
+    + """
 folder = sys.argv[1]
 key = folder + "/id_rsa"
-libc = ctypes.CDLL(None, use_errno=True)
-found = {}
-
-def attempt(name, action, *arguments):
-    try:
-        action(*arguments)
-        found[name] = "done"
-    except OSError as error:
-        found[name] = errno.errorcode.get(error.errno, str(error.errno))
-
-def call(number, *arguments):
-    if libc.syscall(number, *arguments) < 0:
-        raise OSError(ctypes.get_errno(), "")
 
 attempt("read a file", open, key)
 attempt("list a folder", os.listdir, folder)
@@ -165,6 +153,7 @@ open("its-own", "x").close()
 os.chmod("its-own", 0o755)
 json.dump(found, open("found.json", "x"))
 """
+)
 REFUSED = {"EACCES", "EPERM", "EROFS", "EXDEV", "ENOENT", "ENOSYS"}
 
 

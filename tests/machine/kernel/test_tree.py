@@ -20,18 +20,13 @@ from lab.machine.kernel.uml import builder, cache, recipe
 from lab.machine.kernel.uml.git import git
 from lab.spec import variant
 from lab.spec.experiment import Variant
-from tests.machine.kernel.caches import another_cache
+from tests.machine.kernel.caches import HEAD, another_cache
 
 pytestmark = [pytest.mark.needs("git"), pytest.mark.long]
 
-MAKEFILE = """\
-VERSION = 7
-PATCHLEVEL = 2
-SUBLEVEL = 1
-allnoconfig:
-\tcp $(KCONFIG_ALLCONFIG) .config
-prepare net/socket.o:
-\t@true
+MAKEFILE = (
+    HEAD
+    + """\
 linux: main.o part.o
 \tgcc -static -o $@ $^
 %.o: %.c
@@ -39,6 +34,7 @@ linux: main.o part.o
 \ttest ! -e slow || sleep 60
 \tgcc -c -o $@ $<
 """
+)
 MAIN = """\
 #include <stdio.h>
 unsigned long long time_travel_time;
