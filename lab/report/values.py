@@ -39,7 +39,7 @@ def as_csv(figure: Figure) -> str:
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(["panel", "series", "x_axis", "x", "y_axis", "y"])
     for number, panel in enumerate(_panels(figure), 1):
-        x, y = _axis_name(figure, panel, "x"), panel.get_ylabel().replace("\n", " ")
+        x, y = _name_of_x(figure, panel), panel.get_ylabel().replace("\n", " ")
         for series in chain(_series(panel), _cells(panel)):
             for at, value in _evenly(series.points, _MOST_ROWS):
                 writer.writerow([panel.get_title(loc="left") or number, series.name, x, f"{at:.9g}", y, f"{value:.9g}"])
@@ -78,13 +78,13 @@ def _panel(figure: Figure, panel: Axes) -> dict[str, Any] | None:
         [*(log10(end) if scale == "log" else end for end in pair), scale == "log"]
         for pair, scale in zip(zip(lows, highs, strict=True), scales, strict=True)
     ]
-    names = [_axis_name(figure, panel, "x"), panel.get_ylabel().replace("\n", " ")]
+    names = [_name_of_x(figure, panel), panel.get_ylabel().replace("\n", " ")]
     return {"box": place(ends), "axes": axes, "names": names, "lines": lines}
 
 
-def _axis_name(figure: Figure, panel: Axes, which: str) -> str:
-    """Return the name of an axis. Panels that share an axis have its name on the last panel."""
-    return panel.get_xlabel() or _panels(figure)[-1].get_xlabel() if which == "x" else panel.get_ylabel()
+def _name_of_x(figure: Figure, panel: Axes) -> str:
+    """Return the name of the x axis. Panels that share the axis have its name on the last panel."""
+    return panel.get_xlabel() or _panels(figure)[-1].get_xlabel()
 
 
 def _series(panel: Axes) -> Iterator[_Series]:

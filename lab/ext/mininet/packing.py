@@ -55,7 +55,7 @@ def pack(script: Path, without: Collection[Path] = ()) -> PackedScript:
     return PackedScript(script.name, (_interpreter(script.name, found[script.name]), script.name), found)
 
 
-def pack_program(name: str, files: Sequence[Path], without: Collection[Path] = ()) -> PackedScript:
+def pack_program(name: str, files: Sequence[Path]) -> PackedScript:
     """Return a program of the userland with `files` and what they use. The program gets each file by its last name.
 
     Raises InputError if two different files have the same name, and the errors of `pack`.
@@ -64,7 +64,7 @@ def pack_program(name: str, files: Sequence[Path], without: Collection[Path] = (
     for file in files:
         if not file.is_file():
             raise InputError(no_file(file))
-        for path, content in _gathered(file, without).items():
+        for path, content in _gathered(file, ()).items():
             if found.setdefault(path, content) != content:
                 raise InputError(f"{file}: another file has the name {path}, too; rename one of them")
     return PackedScript(name, (name,), found)

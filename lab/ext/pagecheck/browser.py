@@ -47,10 +47,10 @@ class Browser:
         while self.evaluate("document.readyState") != "complete" or self.evaluate("location.href") == "about:blank":
             time.sleep(0.02)
 
-    def resize(self, width: int, height: int = 900) -> None:
-        """Set the size of the page's screen in pixels."""
+    def resize(self, width: int) -> None:
+        """Set the width of the page's screen in pixels."""
         self._ask(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 600
         )
 
     def prefer(self, scheme: Literal["light", "dark"]) -> None:
