@@ -14,10 +14,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from lab.base import cache
+from lab.base.writing import write
+from lab.errors import MachineError
 
 # The rest of the tree implies these fields: load or store, the u of u"text".
 _IMPLIED = frozenset({"ctx", "kind", "type_comment", "type_ignores"})
@@ -55,11 +56,8 @@ def fingerprint(files: Mapping[str, bytes]) -> str:
     total = hashlib.sha256()
     for name, source in files.items():
         total.update(name.encode() + b"\0" + meaning(source) + b"\0")
-    with suppress(OSError):  # without a writable cache, it is computed again
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=kept.parent, delete=False) as fresh:
-            fresh.write(total.hexdigest())
-        Path(fresh.name).replace(kept)
+    with suppress(MachineError):  # without a writable cache, it is computed again
+        write(total.hexdigest(), kept)
     return total.hexdigest()
 
 

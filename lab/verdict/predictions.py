@@ -10,12 +10,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from lab.base.meaning import fingerprint
+from lab.base.writing import write
+from lab.errors import MachineError
 from lab.guest.trial import Trial, canonical
 from lab.record.date import is_possible, now
 from lab.record.reading import files_below, regular
@@ -199,7 +200,7 @@ def model_hash() -> str:
 def _sources() -> Iterator[Path]:
     models = PACKAGE / "model"
     yield from sorted([*models.glob("*.py"), *PACKAGE.glob("ext/*/model/*.py")])
-    yield models.parent / "units.py"
+    yield from (PACKAGE / "units.py", PACKAGE / "base" / "ethernet.py")
 
 
 def _read(file: Path) -> dict[str, Any] | None:
@@ -218,9 +219,5 @@ def _read(file: Path) -> dict[str, Any] | None:
 
 
 def _write(file: Path, kept: dict[str, Any]) -> None:
-    """Write the file atomically."""
-    with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True)
-        with NamedTemporaryFile("w", dir=file.parent, delete=False) as fresh:
-            json.dump(kept, fresh)
-        Path(fresh.name).replace(file)
+    with suppress(MachineError):  # the store may be read-only
+        write(json.dumps(kept), file)

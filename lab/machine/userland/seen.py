@@ -11,10 +11,11 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import NamedTuple
 
 from lab.base import cache
+from lab.base.writing import write
+from lab.errors import MachineError
 from lab.machine.userland.cache import Userland
 
 _SETTLED_NS = 2 * 10**9  # a change within the same tick of the file system's clock leaves the same date
@@ -38,11 +39,8 @@ def differing(userland: Userland) -> list[str]:
             return []
     found = userland.altered()
     if not found and look.changed_ns < begun - _SETTLED_NS and _look(userland.tree.parent) == look:
-        with suppress(OSError):  # the cache may be read-only
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            with NamedTemporaryFile("w", dir=kept.parent, delete=False) as fresh:
-                fresh.write(look.sha256)
-            Path(fresh.name).replace(kept)
+        with suppress(MachineError):  # the cache may be read-only
+            write(look.sha256, kept)
     return found
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from threading import Lock
 
 from lab.base import cache
+from lab.base.writing import write
 from lab.errors import MachineError
 
 _KEPT = "linux.sha256"
@@ -19,11 +19,8 @@ class KernelAltered(MachineError):
 
 
 def keep(program: Path) -> None:
-    """Write the hash of a newly built program. Raises OSError."""
-    with NamedTemporaryFile("w", dir=program.parent, delete=False) as fresh:
-        fresh.write(f"{cache.hash_of(program)} {_identity(program)}\n")
-    Path(fresh.name).chmod(0o644)  # other users may use this cache
-    Path(fresh.name).replace(program.with_name(_KEPT))
+    """Write the hash of a newly built program. Raises MachineError, and OSError if the program cannot be read."""
+    write(f"{cache.hash_of(program)} {_identity(program)}\n", program.with_name(_KEPT))
 
 
 def check(program: Path, every_byte: bool = False) -> None:
@@ -40,7 +37,7 @@ def check(program: Path, every_byte: bool = False) -> None:
         with _HASHING:
             found = cache.hash_of(program)
     except FileNotFoundError:
-        with suppress(OSError):  # the folder may be read-only, for example
+        with suppress(OSError, MachineError):  # the folder may be read-only, for example
             keep(program)
         return
     except (OSError, UnicodeDecodeError) as error:

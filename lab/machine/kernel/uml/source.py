@@ -8,7 +8,6 @@ import gzip
 import hashlib
 import json
 import lzma
-import os
 import re
 import shutil
 import subprocess
@@ -24,6 +23,7 @@ import zstandard
 from lab.base import version
 from lab.base.building import Progress, alone
 from lab.base.cache import hash_of
+from lab.base.writing import write
 from lab.errors import InputError, MachineError
 from lab.machine.kernel import debian
 from lab.machine.kernel.uml import recipe
@@ -298,8 +298,5 @@ def _recalled(memory: Path) -> Source | None:
 
 
 def _remember(memory: Path, source: Source) -> None:
-    memory.parent.mkdir(parents=True, exist_ok=True)
     plain = {key: value for key, value in asdict(source).items() if value}
-    partial = memory.with_suffix(f".{os.getpid()}")
-    partial.write_text(json.dumps(plain, indent=1) + "\n", encoding="utf-8")
-    partial.rename(memory)
+    write(json.dumps(plain, indent=1) + "\n", memory)
