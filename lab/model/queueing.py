@@ -5,16 +5,7 @@ from __future__ import annotations
 from lab.model.line import frame
 from lab.model.scenario import ModelError, Scenario
 from lab.spec.prediction import Prediction, law
-from lab.units import Duration, Rate, Size, Value
-
-
-def queue_delay(backlog: Size, rate: Rate) -> float:
-    """Return the seconds that a frame waits behind a `backlog` of bytes on the wire: Little's law, W = L / lambda.
-
-    Source: J. D. C. Little, "A Proof for the Queuing Formula: L = lambda W", 1961. The law holds for averages of any
-    queue, and for each frame in a FIFO.
-    """
-    return float(rate.time_for(backlog))
+from lab.units import Duration, Value
 
 
 @law(formula="R × (delay there + delay back)", source="RFC 7323, 1.1: the bandwidth-delay product")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab import model
-from lab.model import ModelError, codel, pie, queueing, red
+from lab.model import ModelError, codel, pie, red
 from lab.units import Rate, Size
 from tests.model.scenarios import hop, scenario
 
@@ -51,10 +51,6 @@ def test_a_longer_queue_is_never_marked_less(one: float, other: float) -> None:
 def test_pie_drops_what_is_too_much() -> None:
     assert pie.drop_probability(Rate.of("12.5 Mbit/s"), Rate.of("10 Mbit/s")) == pytest.approx(0.2)
     assert pie.drop_probability(Rate.of("9 Mbit/s"), Rate.of("10 Mbit/s")) == 0
-
-
-def test_who_waits_waits_for_those_before() -> None:
-    assert queueing.queue_delay(Size(12_500), Rate.of("10 Mbit/s")) == pytest.approx(0.01)
 
 
 def test_the_products_of_a_path() -> None:
