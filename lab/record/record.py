@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from lab.errors import LabError
+from lab.guest.key import CaseKey
 from lab.guest.network import Network
 from lab.guest.trial import Trial, canonical
 from lab.record import packed
@@ -331,6 +332,14 @@ class Record:
 def written(value: Any) -> bytes:
     """Return the JSON text of `value` in the form that a record's own files use."""
     return msgspec.json.format(canonical(value), indent=1) + b"\n"
+
+
+def by_case(records: Iterable[Record]) -> dict[CaseKey, list[Record]]:
+    """Return the records of each case, in order. Raises RecordError if a trial is damaged."""
+    found: dict[CaseKey, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.trial.key, []).append(record)
+    return found
 
 
 def digest(path: Path, known: str | None = None) -> Output:

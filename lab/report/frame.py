@@ -9,9 +9,8 @@ from typing import Any, TextIO
 
 from lab.errors import InputError
 from lab.metric import table as arrow
-from lab.record.record import Record
+from lab.record.record import Record, by_case
 from lab.report.tested import TestedClaim
-from lab.spec.case import CaseKey
 from lab.units import Value
 from lab.verdict import Result
 from lab.verdict.repeats import faults
@@ -90,11 +89,9 @@ def _write_csv(claims: Iterable[TestedClaim], file: TextIO) -> int:
 
 
 def _trials(claim: TestedClaim) -> Iterator[tuple[Result, Record]]:
-    by_case: dict[CaseKey, list[Record]] = {}
-    for record in claim.records:
-        by_case.setdefault(record.trial.key, []).append(record)
+    found = by_case(claim.records)
     for result in claim.results:
-        for record in independent(by_case.get(result.key, ())):
+        for record in independent(found.get(result.key, ())):
             yield result, record
 
 

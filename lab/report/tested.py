@@ -34,6 +34,13 @@ class TestedCase:
     record: Record | None
 
     @property
+    def ran(self) -> Record:
+        """Return the record. Raises NotRun if there is no record."""
+        if self.record is None:
+            raise NotRun(f"{self.label} was not run")
+        return self.record
+
+    @property
     def label(self) -> str:
         """Return the case's name in a figure."""
         return f"{self.case.title} at {typeset(self.case.point)}" if self.case.point else self.case.title
@@ -65,10 +72,8 @@ class TestedCase:
 
         Raises NotRun if there is no record, and MetricError if the record has no capture with a connection.
         """
-        if self.record is None:
-            raise NotRun(f"{self.label} was not run")
-        captured = [node for node in self.case.path if outputs.captures(self.record.outputs, node)]
-        return traffic_of(self.record, captured[0] if captured else self.case.path[0])
+        captured = [node for node in self.case.path if outputs.captures(self.ran.outputs, node)]
+        return traffic_of(self.ran, captured[0] if captured else self.case.path[0])
 
 
 @dataclass(frozen=True, repr=False)

@@ -38,9 +38,14 @@ def mistakes(network: Network, tasks: Iterable[object], any_control: bool) -> It
         yield from (f"{where}: {message}" for message in unknown_control(node.sysctls))
 
 
+def hosts_of(network: Network) -> list[str]:
+    """Return the names of all nodes that are not switches, in order."""
+    return [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
+
+
 def mistakes_in_path(network: Network, path: tuple[str, str]) -> Iterator[str]:
     """Yield a message if the topology does not have both hosts of a path."""
-    hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
+    hosts = hosts_of(network)
     missing = [name for name in path if name not in hosts and not network.end(name)]
     if missing:
         names = " and ".join(f"'{name}'" for name in missing)
@@ -61,7 +66,7 @@ def mistakes_in_probes(probes: Iterable[object]) -> Iterator[str]:
 
 def _known(network: Network, task: object) -> Iterator[tuple[str, str, list[str]]]:
     """Yield each field of the task that names a part of the network, with the name, and the names that exist."""
-    nodes = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
+    nodes = hosts_of(network)
     for field in NODES:
         if isinstance(name := getattr(task, field, None), str):
             yield field, name, nodes

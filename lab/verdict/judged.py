@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lab.base import version
 from lab.guest.clock import Clock
 from lab.guest.trial import FABRIC, Trial, canonical
-from lab.record.record import Record, RecordError
+from lab.record.record import Record, RecordError, by_case
 from lab.spec.case import Case, CaseKey, Untestable
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.prediction import Prediction
@@ -90,14 +90,12 @@ def judge_records(
     `without` holds the verdicts of cases without a record. `untestable` lists parts of the sentence that no trial can
     test. In virtual time, all repeats of a trial must be identical byte for byte; otherwise, the case is invalid.
     """
-    by_case: dict[CaseKey, list[Record]] = {}
-    for record in records:
-        by_case.setdefault(record.trial.key, []).append(record)
-    differing = {name for name, records in by_case.items() if _differ(records)}
+    found = by_case(records)
+    differing = {name for name, repeats in found.items() if _differ(repeats)}
     chaos = Verdict("invalid", "the repeats of one trial differ: this kernel is not deterministic")
     return evaluate(
         cases,
-        [record for name, repeats in by_case.items() if name not in differing for record in repeats],
+        [record for name, repeats in found.items() if name not in differing for record in repeats],
         lambda case, prediction: _predicted(case, prediction, kernel, predictions),
         kernel["name"] if kernel else "",
         clock,

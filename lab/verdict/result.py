@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from lab.errors import LabError
 from lab.guest.clock import Clock
-from lab.record.record import Record
+from lab.record.record import Record, by_case
 from lab.spec.case import Case, CaseKey, Cause, Claimed, FigureKey, Untestable
 from lab.spec.metric import described
 from lab.spec.prediction import Prediction
@@ -218,13 +218,11 @@ def evaluate(
     without a record has the verdict that `without` holds for its key (for example "invalid", because its trial failed),
     or else is skipped. `untestable` are the parts of the sentence that no trial can test.
     """
-    by_case: dict[CaseKey, list[Record]] = {}
-    for record in records:
-        by_case.setdefault(record.trial.key, []).append(record)
+    found = by_case(records)
     figures = {}
     for case in cases:
         missing, real = without.get(case.key, _NOT_RUN), "real" in (case.clock, clock)
-        figures[case.figure_key] = _figures(case, by_case.get(case.key, []), predict, missing, real)
+        figures[case.figure_key] = _figures(case, found.get(case.key, []), predict, missing, real)
     judged = {case.figure_key: _result(case, figures, clock) for case in cases}
     results = tuple(_borne_out(result, judged) for result in judged.values())
     parts = _parts(results, untestable)

@@ -12,13 +12,13 @@ from lab.errors import InputError
 from lab.ext.hands_on.session import Session
 from lab.guest.clock import Clock
 from lab.guest.interactive import HandsOn
-from lab.guest.network import Kind
 from lab.machine.kernel import Budget, choose
 from lab.machine.kernel.root import of_host
 from lab.runner import queues
 from lab.runner.code import sealed
 from lab.spec import find
 from lab.spec.errors import instead, no_file
+from lab.spec.names import hosts_of
 
 
 def hand_over(
@@ -41,7 +41,7 @@ def hand_over(
     """
     found = find.topology(topology)
     network = found.network
-    hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
+    hosts = hosts_of(network)
     if host is not None and host not in hosts:
         raise InputError(f"{topology} has no host '{host}'{instead(host, hosts)}")
     folder = _folder(shown)

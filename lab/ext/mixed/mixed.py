@@ -11,7 +11,7 @@ from lab.app import userlands
 from lab.base.building import Progress
 from lab.errors import InputError, MachineError
 from lab.ext.mixed import trial as mixed
-from lab.guest.network import Kind, Network, Shaper
+from lab.guest.network import Network, Shaper
 from lab.guest.part import APART_NS, Command
 from lab.machine.kernel import Budget, KernelMissing, UmlKernel, find
 from lab.machine.kernel.peers import SHARED
@@ -21,6 +21,7 @@ from lab.runner import queues
 from lab.runner.code import sealed
 from lab.spec import find as topologies
 from lab.spec.errors import instead, told
+from lab.spec.names import hosts_of
 from lab.units import Duration, UnitError
 
 
@@ -125,7 +126,7 @@ def _own(text: str, network: Network) -> tuple[str, str]:
 
 
 def _host(option: str, host: str, network: Network) -> str:
-    hosts = [node.name for node in network.nodes if node.kind is not Kind.SWITCH]
+    hosts = hosts_of(network)
     if host not in hosts:
         raise InputError(f"{option}: {network.name} has no host '{host}'{instead(host, hosts)}")
     return host

@@ -141,9 +141,7 @@ def _those(claim: TestedClaim, arms: Sequence[str], point: str) -> tuple[TestedC
 
 def _received(each: TestedCase) -> tuple[Connection, int]:
     """Return the connection from the receiver's capture, and the payload of a full segment."""
-    if each.record is None:
-        raise NotRun(f"{each.label} was not run")
-    capture = capture_of(each.record, each.case.path[1])
+    capture = capture_of(each.ran, each.case.path[1])
     connection = bulk(capture)
     return connection, full_segment(capture, connection)
 

@@ -15,7 +15,6 @@ from lab.metric import Segments, connection_of, counts_of, latencies
 from lab.metric.arrays import Bools
 from lab.model import exchange
 from lab.model.small_writes import messages_of
-from lab.record.record import Record
 from lab.report import drawing
 from lab.report.drawing import (
     ARMS,
@@ -33,7 +32,7 @@ from lab.report.drawing import (
     picture,
 )
 from lab.report.html import Html
-from lab.report.tested import NotRun, TestedCase, TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
 
 _WIDE = 8  # the axis is logarithmic if the longest time is more than this many times the shortest
 _ENDS = ((min, 0.002), (max, 0.99))  # the axis runs from the least to the largest of the arms' quantiles
@@ -60,7 +59,7 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
     Times predicted or claimed for a whole exchange are marked as time per message.
     """
     shown = claim.arms(*arms)
-    found = [np.sort(latencies(_record(each))) * 1e3 for each in shown]
+    found = [np.sort(latencies(each.ran)) * 1e3 for each in shown]
     figure, (panel,) = axes(size=(6.1, 0.3 * len(shown) + 2.6))
     low, high = (bound(np.quantile(times, share) for times in found) for bound, share in _ENDS)
     wide = high > _WIDE * low
@@ -111,7 +110,7 @@ def message_packets(claim: TestedClaim, *arms: str) -> Html:
     shown = claim.arms(*arms)
     rows = []
     for each in shown:
-        counts = counts_of(_record(each), each.case.path[0])
+        counts = counts_of(each.ran, each.case.path[0])
         expected = exchange(claim.scenario_of(each))
         for name, field, predicted, colour in _KINDS:
             number = float(np.median(getattr(counts, field)))
@@ -148,7 +147,7 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
     scenario = claim.scenario_of(each)
     there, back = (way.delay.seconds * 1e3 for way in (scenario, scenario.reversed()))
     length = messages_of(scenario).size
-    connection = connection_of(_record(each), each.case.path[0])
+    connection = connection_of(each.ran, each.case.path[0])
     client, server = connection.forward, connection.back
     first, last = 1 + message * length, 1 + (message + 1) * length
     start = int(client.time_ns[np.flatnonzero(client.data & (client.seq == first))[0]])
@@ -259,9 +258,3 @@ def _draw(panel: Axes, arrow: _Arrow, place: float) -> None:
         fontsize=SMALL,
         annotation_clip=False,
     )
-
-
-def _record(each: TestedCase) -> Record:
-    if each.record is None:
-        raise NotRun(f"{each.label} was not run")
-    return each.record

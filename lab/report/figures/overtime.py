@@ -16,7 +16,7 @@ from lab.report import drawing
 from lab.report.drawing import ARMS, IDLE, MUTED, PREDICTED, REPORTED, Label, axes, draw, heading, labels, picture
 from lab.report.figures.scale import scale_of
 from lab.report.html import Html
-from lab.report.tested import NotRun, TestedCase, TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
 from lab.report.traffic import BIN, TICK, Series, goodput_of_samples
 from lab.units import Value
 
@@ -73,11 +73,9 @@ def _bounds(panel: Axes, shown: Iterable[TestedCase], scale: float) -> list[Labe
 
 
 def _goodput(each: TestedCase) -> Series:
-    if each.record is None:
-        raise NotRun(f"{each.label} was not run")
-    if outputs.captures(each.record.outputs):
+    if outputs.captures(each.ran.outputs):
         return each.traffic.goodput
-    return goodput_of_samples(each.record, each.case.path[0])
+    return goodput_of_samples(each.ran, each.case.path[0])
 
 
 def _closed(series: Series, end: float) -> tuple[Any, Any]:

@@ -14,7 +14,7 @@ from lab.model import base_rtt, largest_payload, largest_payload_back
 from lab.report import drawing, wording
 from lab.report.drawing import ARMS, MUTED, PREDICTED, REPORTED, Label, axes, draw, heading, labels, picture
 from lab.report.html import Html
-from lab.report.tested import NotRun, TestedCase, TestedClaim
+from lab.report.tested import TestedCase, TestedClaim
 
 _BAR = 18  # bytes: the width of a bar
 _MARKERS: tuple[dict[str, Any], ...] = (  # open and of different sizes, since curves may coincide
@@ -37,9 +37,7 @@ def segment_sizes(claim: TestedClaim, *arms: str) -> Html:
     figure, panels = axes(len(shown), size=(6.1, 1.55 * len(shown) + 0.5))
     said = []
     for each, panel in zip(shown, panels, strict=True):
-        if each.record is None:
-            raise NotRun(f"{each.label} was not run")
-        connection, scenario = connection_of(each.record, "sender"), claim.scenario_of(each)
+        connection, scenario = connection_of(each.ran, "sender"), claim.scenario_of(each)
         ahead, behind = _sizes(connection.forward), _sizes(connection.back)
         top = max([1, *ahead.values(), *behind.values()])
         _direction(panel, ahead, largest_payload(scenario).number, ARMS[0], top, 1)
