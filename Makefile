@@ -92,7 +92,7 @@ classroom: ## open the exercises in Jupyter Lab on this computer
 test-kernels: setup-test kernel ## plant changes in kernels and find them; an hour of builds
 	@.venv/bin/pytest -m kernels $(ARGS)
 
-bench: kernel ## compare with the last release, real time, ns-3, tshark, scapy and Mininet
+bench: kernel ## compare with the last release, real time, tshark, scapy, and four peers (half an hour)
 	@$(PY) -m bench
 
 mininet-examples: kernel ## run Mininet's own examples and tests, and write the table in docs (half an hour)

@@ -1,7 +1,7 @@
-"""Time whole trials, reading a capture, and building a network, next to the last release, ns-3, tshark, scapy, Mininet.
+"""Time whole trials, reading a capture, and building a network, next to the last release, tshark, scapy and Mininet.
 
-Trials are compared with the time that passes in them, and in CPU time with the same transfers in ns-3, a quarter of an
-hour of it at most. Every figure is the least, the median and the most of several
+Trials are compared with the time that passes in them. Then the same transfers run in the lab and its peers
+(`bench.peers`), of which ns-3 takes a quarter of an hour. Every figure is the least, the median and the most of several
 runs, all on one CPU. A trial is timed as a user sees it: one `lab run` with empty results, from its start to its
 verdict; boot, capture and analysis included.
 """
@@ -17,7 +17,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from bench import fabrics, ns3, readers, trials
+from bench import fabrics, readers, trials
+from bench.peers.measuring import show
 from bench.table import table
 from lab.errors import LabError
 
@@ -45,11 +46,7 @@ def main() -> int:
         seconds, faster = fabrics.time(scratch)
         console.print(table("seconds, in one guest in real time", seconds, "{:.2f}", last))
         console.print(table("times faster than Mininet's own", faster, "{:.1f}"))
-        theirs = ns3.time(scratch)
-        console.print(table("seconds of CPU in ns-3", theirs, "{:.1f}"))
-        own = {trial.title: [each.cpu for each in timed[trial]] for trial in timed if trial.title in theirs}
-        less = {title: [theirs[title][0] / each for each in own[title]] for title in own}
-        console.print(table("times less CPU than ns-3", less, "{:.1f}"))
+        show(scratch, console)
     except LabError as error:
         print(f"bench: {error}", file=sys.stderr)
         return error.exit_code

@@ -29,10 +29,11 @@ class Timed:
 
 @dataclass(frozen=True, slots=True)
 class Took:
-    """Holds what one run took: seconds of wall time, and of CPU in all its processes."""
+    """Holds what one run took: seconds of wall time, and of CPU in all its processes; and what `--json` printed."""
 
     wall: float
     cpu: float
+    answer: str
 
 
 # The first one is run once beforehand, so that the disk cache is as warm for it as for the others.
@@ -70,7 +71,7 @@ def _run(trial: Timed, scratch: Path) -> Took:
     argv = [str(LAB), "run", str(experiment), "--results", str(results), "--jobs", "1", "--json"]
     start, before = perf_counter(), cpu()
     done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    took = Took(perf_counter() - start, cpu() - before)
+    took = Took(perf_counter() - start, cpu() - before, done.stdout)
     if done.returncode != 0:
         raise LabError(f"{trial.name} failed: {_reason(done.stdout) or done.stderr.strip()}")
     return took

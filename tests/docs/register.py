@@ -81,8 +81,11 @@ SHOWS = "it needs a capture beside it; tests/ext/export/test_wireshark.py shows 
 PROMPTS = "it needs a script of the reader's; tests/ext/mininet/test_mn.py types at the prompt of one"
 JUDGES = "it runs twenty trials or more; tests/ext/cc runs two cases"
 SAMPLES = "the first claim has no TcpInfo probe; tests/ext/export/test_tcp_info.py writes such tables"
+PEERS = "it runs transfers for half an hour, in tools that few machines have; tests/bench/test_peers.py reads outputs"
 COSTS = "it runs trials on an emulated CPU for minutes; tests/ext/cost/test_plugin.py counts one"
 PARSED = {
+    "make bench": PEERS,
+    ".venv/bin/python -m bench.peers Mininet NeST": PEERS,
     "lab export mine/first --tcp-info -o sockets.csv": SAMPLES,
     "lab cost tcp-nodelay/cork": COSTS,
     "lab cost tcp-nodelay/cork --kernel 6.1,6.12,7.2 -o cost.html": COSTS,
