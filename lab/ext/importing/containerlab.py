@@ -11,16 +11,22 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from lab.base import foreign
+from lab.ext.importing import script
 from lab.ext.importing.following import Follower
 from lab.ext.importing.found import Device, FoundNetwork
 from lab.ext.importing.where import Where
 from lab.spec.document import Document, Place
-from lab.spec.errors import Problem, SpecError
+from lab.spec.errors import Problem, SpecError, display
 
 MTU = 9500  # bytes: containerlab's default for its veth links
 HOSTS = ("linux", "ext-container", "host")
 SWITCHES = ("bridge", "ovs-bridge")
 ROUTING = re.compile(r"frr|bird|gobgp|quagga|vyos|exabgp|openbgpd|holo|router", re.IGNORECASE)
+NODE_NAME = "__clabNodeName__"  # stands for the node's name in commands and paths
+STAGES = ("create", "create-links", "configure", "healthy", "exit")
+MOST_BYTES = 1 << 20  # of a script that a node starts
+_SHELLS = {"sh", "bash", "ash", "dash"}
 _UNUSED = ("host", "mgmt-net", "macvlan", "dummy")
 
 
@@ -41,7 +47,7 @@ class _Reader:
             )
         self.topology = topology
         name = document.data.get("name") or Path(file).name.split(".")[0]
-        self.network = FoundNetwork(f"{name}, imported from {Path(file).name}.", default_mtu=MTU)
+        self.network = FoundNetwork(f"{name}, imported from {Path(file).name}.", default_mtu=MTU, are_containers=True)
         self.follower = Follower(self.network)
         self.switches: dict[str, Device] = {}
 
@@ -112,9 +118,9 @@ class _Reader:
             self.network.leave(
                 at, f"image {image} of {name}: the lab routes over the fewest routers, without its programs"
             )
-        for key, instead in (("startup-config", "its configuration is not read"), ("stages", "stages are not read")):
-            if key in node:
-                self.network.leave(self._at(("topology", "nodes", name, key)), f"{key} of {name}: {instead}")
+        if "startup-config" in node:
+            at = self._at(("topology", "nodes", name, "startup-config"))
+            self.network.leave(at, f"startup-config of {name}: its configuration is not read")
 
     def _link(self, place: Place, link: Any, nodes: Mapping[str, Any]) -> None:
         where = self._at(place)
@@ -163,19 +169,67 @@ class _Reader:
         """Apply the commands and the sysctls of a node to the network."""
         if name in self.switches:
             return
+        binds: dict[str, str] = {}
         for place, layer in self._layers(name, node):
             sysctls = layer.get("sysctls")
             for key, value in sysctls.items() if isinstance(sysctls, Mapping) else ():
                 where = self._at((*place, "sysctls", str(key)))
                 self.follower.follow(["sysctl", "-w", f"{key}={value}"], where, name)
-            for index, command in enumerate(_list(layer.get("exec"))):
-                if isinstance(command, str):
-                    self.follower.shell(command, self._at((*place, "exec", index)), name)
+            binds |= _binds(layer, name)
+            for at, command in _commands(layer):
+                self._command(command.replace(NODE_NAME, name), self._at((*place, *at)), name, binds)
             self.follower.clock.epoch = 0
+
+    def _command(self, text: str, where: Where, space: str, binds: Mapping[str, str]) -> None:
+        """Apply a command, or the script of the user's that it starts, which is beside the file."""
+        words = text.split()
+        while words and words[0].rpartition("/")[2] in _SHELLS | {"-x", "-e", "-ex", "source", "."}:
+            words = words[1:]
+        inside = next((each for each in binds if words and f"{words[0]}/".startswith(f"{each}/")), None)
+        if inside is not None:
+            folder = self.document.path.resolve().parent
+            path = (folder / (binds[inside] + words[0][len(inside) :])).resolve()
+            source = _script(path) if path.is_relative_to(folder) else None
+            if source is not None:
+                take, given = self.follower.follow, {str(number): word for number, word in enumerate(words[1:], 1)}
+                start, leave = Where(display(path), 1), self.network.leave
+                script.read(source, start, lambda line, at, out: take(line, at, space, out), leave, given)
+                return
+        self.follower.shell(text, where, space)
 
 
 def _list(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
+
+
+def _texts(value: Any) -> list[tuple[int, str]]:
+    """Return the texts in a list, with their indices."""
+    return [(index, each) for index, each in enumerate(_list(value)) if isinstance(each, str)]
+
+
+def _binds(layer: Mapping[str, Any], node: str) -> dict[str, str]:
+    """Return the paths in the container with the paths beside the file that appear there."""
+    split = [text.replace(NODE_NAME, node).split(":") for _, text in _texts(layer.get("binds"))]
+    return {parts[1].rstrip("/"): parts[0] for parts in split if len(parts) > 1 and parts[1].rstrip("/")}
+
+
+def _commands(layer: Mapping[str, Any]) -> Iterator[tuple[Place, str]]:
+    """Yield the commands that a node runs, in its stages and then in `exec`, with their places in the layer."""
+    stages = layer.get("stages")
+    for stage in STAGES:
+        part = stages.get(stage) if isinstance(stages, Mapping) else None
+        for index, each in enumerate(_list(part.get("exec") if isinstance(part, Mapping) else None)):
+            if isinstance(each, Mapping) and isinstance(each.get("command"), str) and each.get("target") != "host":
+                yield ("stages", stage, "exec", index), each["command"]
+    yield from ((("exec", index), each) for index, each in _texts(layer.get("exec")))
+
+
+def _script(path: Path) -> str | None:
+    """Return the text of a script, or None if there is no such file."""
+    try:
+        return foreign.read(path, MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
+    except (OSError, UnicodeDecodeError, foreign.Unfit):
+        return None
 
 
 def _endpoint(value: Any) -> tuple[str, str] | None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from lab.ext.importing.domains import bridge_of, standing, vrf_of
 from lab.ext.importing.found import Device, FoundNetwork, Space
+from lab.ext.importing.gateways import give_gateways
+from lab.ext.importing.iproute import between
+from lab.ext.importing.joining import join
+from lab.ext.importing.layered import TUNNELS
 from lab.ext.importing.where import Where
 from lab.spec.document import Place
 from lab.units import Duration
@@ -15,6 +21,7 @@ from lab.units import Duration
 STANDARD_MTU = 1500  # bytes; a topology leaves it out
 _CHANGING = ("rate", "delay", "loss")
 _LONGEST_NAME = 32
+_LONGEST_VRF = 15
 
 
 @dataclass
@@ -25,6 +32,7 @@ class Draft:
     sources: dict[Place, Where] = field(default_factory=dict)
     comments: dict[Place, str] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)  # the namespaces' names -> the nodes' names
+    links: dict[Device, str] = field(default_factory=dict)  # both ends of each link, and bridges with an address
 
     def source(self, place: Place) -> Where | None:
         """Return the source line of the part at `place`, or of the nearest part around it."""
@@ -44,10 +52,18 @@ class _Drafting:
         self.made = Draft({"about": network.about, "hosts": {}, "routers": {}, "switches": {}, "links": {}})
         self.taken: set[str] = set()
         self.nodes: dict[Device | str, str] = {}  # a bridge, or the name of a namespace -> its node
+        self.receivers: dict[Device, str] = {}  # a bond of cards that a script does not make -> what is behind them
+        self.used = {each.below for each in network.devices.values() if each.below is not None}
 
     def run(self) -> Draft:
         pairs = [*self._pairs()]
-        ended = {end.space for pair in pairs for end in pair if end.master is None}
+        overlays = join(self.network)
+        give_gateways(self.network)
+        self.through = self._next_hops()
+        trunks = {standing(end.below) for each in overlays for end in (each, each.peer) if end and end.below}
+        own = [each for each in self.network.kind("bridge") if each.addresses or each in trunks]
+        ended = {end.space for pair in pairs for end in pair if bridge_of(end) is None}
+        ended |= {each.space for each in own}
         if len(self.network.spaces) == 1 and not self.network.root:
             ended.update(self.network.spaces)  # a host without a link is a topology, if there is no other
         for space in self.network.spaces.values():
@@ -57,17 +73,18 @@ class _Drafting:
                 each.space == space.name and each.kind == "bridge" for each in self.network.devices.values()
             ):
                 self.network.leave(space.where, f"{space.name}: it has no link")
-        for bridge in [each for each in self.network.devices.values() if each.kind == "bridge"]:
-            if bridge.addresses and bridge.space not in self.nodes:
-                self._node(self.network.space(bridge.space, bridge.where))
+        for bridge in self.network.kind("bridge"):
             name = self.nodes[bridge] = self._name(bridge.name)
             self.made.data["switches"][name] = {}
             self.made.sources["switches", name] = bridge.where
         for first, second in pairs:
             self._link(first, second)
-        for bridge, name in [(each, name) for each, name in self.nodes.items() if isinstance(each, Device)]:
-            if bridge.addresses:
-                self._bridge_address(bridge, name)
+        for bridge in own:
+            self._bridge_address(bridge, self.nodes[bridge])
+        for first in overlays:
+            self._overlay(first)
+        self._outer_first([each for each in overlays if each.kind in TUNNELS])
+        self._vrfs()
         if self.made.names.get(self.network.root):
             self.made.comments["hosts",] = f"{self.made.names[self.network.root]}: the machine of the script"
         return self.made
@@ -76,11 +93,11 @@ class _Drafting:
         """Yield the two devices of each link."""
         seen: set[int] = set()
         for device in list(self.network.devices.values()):
-            if id(device) in seen or device.kind in ("bridge", "ifb", "refused"):
+            if id(device) in seen:
                 continue
             if device.kind == "given":
                 yield from self._given(device)
-            elif device.peer is not None:
+            elif device.kind in ("veth", "far") and device.peer is not None:
                 seen |= {id(device), id(device.peer)}
                 yield device, device.peer
 
@@ -88,14 +105,17 @@ class _Drafting:
         """Yield a link, with an assumed node at its other end, for each device that a script shapes but does not
         create.
         """
-        shaped = any(tree.qdiscs for tree in device.trees.values()) or device.mirror
+        bond = device.master if device.master is not None and device.master.kind == "bond" else None
+        shaped = any(tree.qdiscs for tree in device.trees.values()) or device.mirror or bond or device in self.used
         is_root = bool(self.network.root) and device.space == self.network.root
         if not is_root or not shaped:
             instead = "no link of this file ends there" if is_root or self.network.root else "it is not a link's end"
             self.network.leave(device.where, f"{device.name}: {instead}")
             return
         others = sum(each.kind == "far" for each in self.network.devices.values())
-        space = self.network.space(f"receiver{others + 1 if others else ''}", device.where)
+        name = f"receiver{others + 1 if others else ''}"
+        name = self.receivers.setdefault(bond, name) if bond else name
+        space = self.network.space(name, device.where)
         space.about = f"what is behind {device.name}"
         far = Device(space.name, device.name, "far", device.where, peer=device)
         device.peer = far
@@ -122,17 +142,27 @@ class _Drafting:
         if said:
             self.made.comments[kind, name] = "; ".join(said)
 
+    def _next_hops(self) -> set[str]:
+        """Return the namespaces through which another one has a route."""
+        owners: dict[str, set[str]] = {}
+        for device in self.network.devices.values():
+            for address in device.addresses:
+                owners.setdefault(address.split("/")[0], set()).add(device.space)
+        found: set[str] = set()
+        for space in self.network.spaces.values():
+            for route in space.routes:
+                for hop in route.hops:
+                    own = self.network.device(space.name, hop.device)
+                    peer = standing(own).peer if own is not None else None
+                    if hop.via in owners:
+                        found |= owners[hop.via] - {space.name}
+                    elif own is not None and peer is not None and not _is_near(route.destination, own):
+                        found.add(peer.space)
+        return found
+
     def _forwards(self, space: Space) -> bool:
         """Return whether a namespace forwards: its sysctls enable it, or another namespace has a route through it."""
-        own = {
-            address.split("/")[0]
-            for device in self.network.devices.values()
-            if device.space == space.name
-            for address in device.addresses
-        }
-        return space.forwards or any(
-            route.via in own for other in self.network.spaces.values() if other is not space for route in other.routes
-        )
+        return space.forwards or space.name in self.through
 
     def _name(self, wanted: str) -> str:
         """Return a name that a topology accepts and no other node or link has."""
@@ -146,7 +176,7 @@ class _Drafting:
         return name
 
     def _end(self, device: Device) -> str:
-        return self.nodes[device.master if device.master is not None else device.space]
+        return self.nodes[bridge_of(device) or device.space]
 
     def _link(self, first: Device, second: Device) -> None:
         ends = self._end(first), self._end(second)
@@ -157,9 +187,7 @@ class _Drafting:
         made: dict[str, Any] = {"ends": {}}
         self.made.data["links"][name] = made
         self.made.sources["links", name] = first.where
-        for device, node in zip((first, second), ends, strict=True):
-            made["ends"][node] = self._settings_of_end(device, ("links", name, "ends", node))
-            self.made.comments["links", name, "ends", node] = device.name
+        self._ends(name, made, first, second)
         ways = self._way(first), self._way(second)
         for key in dict.fromkeys([*ways[0], *ways[1]]):
             if key in ways[0] and key in ways[1] and ways[0][key][0] == ways[1][key][0]:
@@ -171,11 +199,25 @@ class _Drafting:
                     made.setdefault(way, {})[key] = given[key][0]
                     self.made.sources["links", name, way, key] = given[key][1]
 
+    def _ends(self, name: str, made: dict[str, Any], first: Device, second: Device) -> None:
+        """Add both ends of a link, with their addresses. Two addresses of their own share the smallest prefix."""
+        one, two = (next((each for each in end.addresses if each.endswith("/32")), "") for end in (first, second))
+        if one and two and bridge_of(first) is bridge_of(second) is None:
+            for device, own, other in ((first, one, two), (second, two, one)):
+                if wide := between(own, other.split("/")[0]):
+                    device.addresses = {wide if each == own else each: at for each, at in device.addresses.items()}
+        for device in (first, second):
+            node = self._end(device)
+            made["ends"][node] = self._settings_of_end(device, ("links", name, "ends", node))
+            self.made.comments["links", name, "ends", node] = device.name
+            self.made.links[device] = name
+
     def _settings_of_end(self, device: Device, place: Place) -> dict[str, Any]:
         made: dict[str, Any] = {}
-        if device.addresses and device.master is not None:
+        master = device.master.kind if device.master is not None and device.kind != "bridge" else ""
+        if device.addresses and master in ("bridge", "bond"):
             for address, where in device.addresses.items():
-                self.network.leave(where, f"{address}: a port of a bridge has no address")
+                self.network.leave(where, f"{address}: a port of a {master} has no address")
         elif device.addresses:
             made["addresses"] = list(device.addresses)
             for index, where in enumerate(device.addresses.values()):
@@ -240,8 +282,60 @@ class _Drafting:
                     yield at, change, where
             before = settings
 
+    def _overlay(self, first: Device) -> None:
+        """Add a bond, a VLAN or a tunnel, if there are the links that carry it."""
+        second = first.peer
+        assert second is not None
+        wires = [each for each in self.made.links if each.master is first and each.kind in ("veth", "far", "given")]
+        wires.sort(key=lambda each: each.name != first.options.get("primary"))
+        below = self.made.links.get(standing(first.below)) if first.below is not None else None
+        lost = (first.kind == "bond" and len(wires) < 2) or (first.kind == "vlan" and below is None)
+        if lost or first.space not in self.nodes or second.space not in self.nodes:
+            self.network.leave(first.where, f"{first.name}: its links were left out")
+            return
+        name = self._name(first.name)
+        made: dict[str, Any] = {"ends": {}}
+        self.made.data["links"][name] = made
+        self.made.sources["links", name] = first.where
+        self._ends(name, made, first, second)
+        if first.kind == "bond":
+            made["bond"] = [self.made.links[each] for each in wires]
+            made |= {key: first.options[key] for key in ("mode", "hash", "probe") if key in first.options}
+        elif first.kind == "vlan":
+            made |= {"vlan": first.number, "over": below}
+        else:
+            made |= {"tunnel": first.kind, **({"id": first.number} if first.number else {})}
+        for device in (first, second):
+            for tree in device.trees.values():
+                for qdisc in tree.qdiscs.values():
+                    self.network.leave(qdisc.where, f"{qdisc.kind} of {device.name}: set it on the links that carry it")
+            for _, _, where in device.downs:
+                self.network.leave(where, f"{device.name} goes down: `changes` belong to the links that carry it")
+
+    def _outer_first(self, tunnels: list[Device]) -> None:
+        """Put the links with the tunnels' outer addresses first: a tunnel uses the first address of its node."""
+        own = {(each.space, address.split("/")[0]): each for each in self.made.links for address in each.addresses}
+        ends = [end for each in tunnels for end in (each, each.peer) if end is not None]
+        first = [own.get((each.space, each.outer.get("local", ""))) for each in ends]
+        names = {self.made.links[each] for each in first if each is not None}
+        carried = {name for name, link in self.made.data["links"].items() if {"bond", "vlan", "tunnel"} & set(link)}
+        order = sorted(self.made.data["links"].items(), key=lambda each: (each[0] in carried, each[0] not in names))
+        self.made.data["links"] = dict(order)
+
+    def _vrfs(self) -> None:
+        """Add the VRFs of all nodes, with their links."""
+        for device, name in self.made.links.items():
+            vrf, node = vrf_of(device), self.nodes.get(device.space)
+            if vrf is None or node is None:
+                continue
+            kind = "hosts" if node in self.made.data["hosts"] else "routers"
+            plain = re.sub(r"[^A-Za-z0-9_-]", "-", vrf.name)
+            plain = (plain if plain[:1].isalpha() and plain.isascii() else f"vrf{plain}")[:_LONGEST_VRF]
+            self.made.data[kind][node].setdefault("vrfs", {}).setdefault(plain, []).append(name)
+            self.made.sources[kind, node, "vrfs", plain] = vrf.where
+
     def _bridge_address(self, bridge: Device, switch: str) -> None:
-        """Connect a bridge's namespace to the switch if the bridge has an address."""
+        """Connect a bridge's namespace to the switch."""
         node = self.nodes[bridge.space]
         name = self._name(f"{node}-{switch}")
         place: Place = ("links", name, "ends", node)
@@ -252,11 +346,19 @@ class _Drafting:
         self.made.data["links"][name] = made
         self.made.sources["links", name] = bridge.where
         self.made.comments[place] = bridge.name
+        self.made.links[bridge] = name
 
 
 def _downs(device: Device) -> list[tuple[int, int | None, Where]]:
     """Return the times when a link is down, which are the times when either end is down."""
     return [*device.downs, *(device.peer.downs if device.peer else ())]
+
+
+def _is_near(destination: str, device: Device) -> bool:
+    """Return whether a destination is in the subnet of a device, or contains it."""
+    wanted = ipaddress.ip_network(destination)
+    own = [ipaddress.ip_interface(each).network for each in device.addresses]
+    return bool(wanted.prefixlen) and any(each.version == wanted.version and each.overlaps(wanted) for each in own)
 
 
 def _number(value: str) -> int | str:

@@ -10,14 +10,15 @@ from typing import Any
 
 from lab.errors import InputError
 from lab.ext.importing.draft import STANDARD_MTU, Draft
-from lab.ext.importing.found import FoundNetwork, FoundRoute
-from lab.guest.network import Kind, Node, Route
+from lab.ext.importing.found import FoundNetwork
 from lab.spec import topology as topologies
 from lab.spec.document import Document, Place
 from lab.spec.errors import Problem, SpecError
 from lab.spec.topology import Topology
 
 _ROUNDS = 200
+_CARRIED = ("bond", "vlan", "over", "tunnel", "id")  # keys of links that other links carry
+_MTU_IPV6 = 1280
 
 
 def fit(made: Draft, network: FoundNetwork, path: Path) -> Topology:
@@ -57,13 +58,24 @@ def _places(data: Any, place: Place) -> Iterator[Place]:
         yield from _places(value, (*place, key))
 
 
+def _has(data: Any, place: Place) -> bool:
+    for step in place:
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            return False
+    return True
+
+
 def _remove(made: Draft, network: FoundNetwork, place: Place, message: str) -> None:
     """Remove the part at `place`, or the part that makes it wrong, and note the message at its source."""
     if place[:1] == ("links",) and (len(place) == 2 or place[2:3] == ("ends",)) and len(place) < 5:
         place = place[:2]  # a link needs its ends
+    if place[:1] == ("links",) and place[2:3] and place[2] in _CARRIED:
+        place = place[:2]  # without this key, it would be a different link
     if place[2:3] == ("routes",):
         place = place[:4]
-    if len(place) < 2 or place not in set(_places(made.data, ())):
+    if len(place) < 2 or not _has(made.data, place):
         raise InputError(f"{network.untaken[0].file if network.untaken else network.about}: {message}")
     source = made.source(place)
     if source is not None:
@@ -88,11 +100,13 @@ def _remove_empty(data: Any, place: Place) -> None:
 
 def _apart(made: Draft, network: FoundNetwork) -> None:
     """Give each subnet its own prefix: the file's prefix, or a free one if an earlier subnet has the file's prefix."""
-    groups = _groups(made.data)
+    groups = subnets(made.data)
     for version in (4, 6):
         taken: dict[Any, str] = {}  # prefix -> the first link that has it
         without: list[tuple[int, str]] = []
         for number, group in enumerate(groups, 1):
+            if version == 6 and not _carries_ipv6(made.data, group):
+                continue
             prefixes = dict.fromkeys(each.network for each in _addresses(made.data, group, version))
             other = next((each for each in taken for prefix in prefixes if each.overlaps(prefix)), None)
             if other is not None:
@@ -120,6 +134,13 @@ def _addresses(data: dict[str, Any], group: list[str], version: int) -> Iterator
             )
 
 
+def _carries_ipv6(data: dict[str, Any], group: list[str]) -> bool:
+    """Return whether IPv6 can cross all links of a subnet."""
+    links = [data["links"][name] for name in group]
+    sizes = [int(part["mtu"].split()[0]) for link in links for part in _ways(link) if "mtu" in part]
+    return min(sizes, default=STANDARD_MTU) >= _MTU_IPV6 and all(link.get("tunnel") != "ipip" for link in links)
+
+
 def _leave_addresses(made: Draft, network: FoundNetwork, group: list[str], version: int, why: str) -> None:
     for name in group:
         for node, end in made.data["links"][name]["ends"].items():
@@ -138,11 +159,14 @@ def _prefixes(version: int) -> Iterator[Any]:
     yield from pool.subnets(new_prefix=24 if version == 4 else 64)
 
 
-def _groups(data: dict[str, Any]) -> list[list[str]]:
-    """Return the links of each subnet, in the order of their first links."""
+def subnets(data: dict[str, Any]) -> list[list[str]]:
+    """Return the links of each subnet, in the order of their first links. The wires of bonds are in no subnet."""
     at: dict[str, list[str]] = {}  # switch -> its group
     groups: list[list[str]] = []
+    bonded = {wire for link in data["links"].values() for wire in link.get("bond", ())}
     for name, link in data["links"].items():
+        if name in bonded:
+            continue
         switches = [node for node in link["ends"] if node in data.get("switches", {})]
         joined = list({id(at[node]): at[node] for node in switches if node in at}.values())
         group = joined[0] if joined else []
@@ -162,7 +186,7 @@ def _groups(data: dict[str, Any]) -> list[list[str]]:
 
 def _one_mtu_a_switch(made: Draft, network: FoundNetwork) -> None:
     """Give all links of a switch the smallest MTU among them, as a Linux bridge does."""
-    for group in _groups(made.data):
+    for group in subnets(made.data):
         name = group[0]
         if len(group) < 2:
             continue
@@ -191,68 +215,3 @@ def _own(link: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _ways(link: dict[str, Any]) -> list[dict[str, Any]]:
     return [{**link, **link.get(way, {})} for way in ("forward", "back")]
-
-
-def declare_routes(topology: Topology, made: Draft, network: FoundNetwork, path: Path) -> Topology:
-    """Return the topology with the file's routes that differ from those that the lab computes.
-
-    The network notes each route that a topology cannot have.
-    """
-    nodes = {node.name: node for node in topology.network.nodes}
-    declared = False
-    for space in network.spaces.values():
-        node = nodes.get(made.names.get(space.name, ""))
-        if node is None:
-            continue
-        found = _differing(node, [route for route in space.routes if route.via])
-        kind = "routers" if node.kind is Kind.ROUTER else "hosts"
-        routes = {_key(route): (route, _declared(route)) for route in found}  # the last one to a destination counts
-        for index, (route, _) in enumerate(routes.values()):
-            made.sources[kind, node.name, "routes", index] = route.where
-        if routes:
-            made.data[kind][node.name]["routes"] = [each for _, each in routes.values()]
-            declared = True
-    return fit(made, network, path) if declared else topology
-
-
-def _key(route: FoundRoute) -> tuple[str, int]:
-    return route.destination, route.metrics.get("metric", 0)
-
-
-def _differing(node: Node, given: list[FoundRoute]) -> list[FoundRoute]:
-    """Return the routes that are not among those that the lab computes, and the routes within them.
-
-    A declared route replaces the automatic routes within it, so the file's own routes there are declared, too.
-    """
-    wide: list[Any] = [ipaddress.ip_network(route.destination) for route in given if _adds(node, given, route)]
-    prefixes: list[tuple[FoundRoute, Any]] = [(route, ipaddress.ip_network(route.destination)) for route in given]
-    return [
-        route for route, own in prefixes if any(own.version == each.version and own.subnet_of(each) for each in wide)
-    ]
-
-
-def _adds(node: Node, given: list[FoundRoute], route: FoundRoute) -> bool:
-    """Return whether a route is not one of those that the lab computes."""
-    if route.hops or set(route.metrics) - {"metric"}:
-        return True
-    wanted = ipaddress.ip_network(route.destination)
-    remote = [each for each in node.routes if each.via and _best(each, given, wanted)]
-    return any(each.via != route.via for each in remote)
-
-
-def _declared(route: FoundRoute) -> dict[str, Any]:
-    """Return a route with a topology's keys."""
-    to = "default" if route.destination in ("0.0.0.0/0", "::/0") else route.destination
-    sizes = {key: f"{value} B" if key in ("advmss", "mtu") else value for key, value in route.metrics.items() if value}
-    return {"to": to, "via": dict(route.hops) or route.via, **sizes}
-
-
-def _best(route: Route, given: list[Any], wanted: Any) -> bool:
-    """Return whether `wanted` is the longest of the given destinations that covers the route's destination."""
-    destination: Any = ipaddress.ip_network(route.to)
-    covering = [
-        each
-        for each in (ipaddress.ip_network(other.destination) for other in given)
-        if each.version == destination.version and destination.subnet_of(each)
-    ]
-    return bool(covering) and max(covering, key=lambda each: each.prefixlen) == wanted

@@ -10,9 +10,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from lab.ext.importing import quantities, queues, script
+from lab.ext.importing import layered, multicast, quantities, queues, script
 from lab.ext.importing.found import Device, FoundNetwork
-from lab.ext.importing.iproute import Interfaces, ScriptTime
+from lab.ext.importing.iplink import ScriptTime
+from lab.ext.importing.iproute import Interfaces
 from lab.ext.importing.queues import QueueTree
 from lab.ext.importing.where import Where
 
@@ -20,7 +21,9 @@ from lab.ext.importing.where import Where
 QUIET = {"echo", "printf", "true", "false", ":", "exit", "return", "cd", "modprobe", "cat", "ls", "which", "command"}
 QUIET |= {"test", "[", "[[", "trap", "ulimit", "mkdir", "rm", "chmod", "wait", "hostname", "apt-get", "apt", "apk"}
 QUIET |= {"pwd", "read", "clear", "date", "id", "sed", "grep", "awk", "tee", "logger", "dirname", "basename", "export"}
+QUIET |= {"arp", "arping", "rmmod", "depmod", "ps", "ss", "sync", "stty", "tput"}
 QUIET |= {"set", "unset", "local", "shift", "source", ".", "touch", "ln", "cp", "mv", "ldconfig", "umask", "seq"}
+QUIET |= {"tar", "gzip", "unzip", "chown", "chgrp", "mount", "umount", "install", "mknod", "useradd", "adduser"}
 DEEPEST = 10
 PREFIXES = {"sudo", "nohup", "time", "exec", "builtin", "eval", "doas", "stdbuf"}
 INSTEAD: Mapping[str, str] = {
@@ -30,6 +33,7 @@ INSTEAD: Mapping[str, str] = {
     **dict.fromkeys(("sh", "bash", "ash", "dash"), "a script that was not given; import it after this file"),
     **dict.fromkeys(("ovs-ofctl", "ovs-dpctl"), "the lab's switches learn addresses, and have no flow tables"),
     **dict.fromkeys(("dhclient", "udhcpc", "dhcpcd"), "a host without an address gets one from its subnet"),
+    **dict.fromkeys(("ifup", "ifdown"), "the lab reads no /etc/network/interfaces; name the ip commands instead"),
     **dict.fromkeys(("iw", "iwconfig", "hostapd", "wpa_supplicant"), "the lab has no radio; use trace or changes"),
 }
 PROGRAM = "a program; run it with `lab shell`, or as a workload of an experiment"
@@ -51,11 +55,17 @@ class Follower:
 
     def __post_init__(self) -> None:
         interfaces = Interfaces(self.network, self.clock, self.follow)
-        self._found = interfaces.found
+        self._links = interfaces.links
+        self._found = interfaces.links.found
         self._known: Mapping[str, Callable[[list[str], Where, str], None]] = {
             "ip": interfaces.ip,
-            "brctl": interfaces.brctl,
-            "ovs-vsctl": interfaces.ovs_vsctl,
+            "bridge": self._links.fdb,
+            "brctl": self._links.brctl,
+            "vconfig": self._links.vconfig,
+            "ifenslave": self._links.ifenslave,
+            "ovs-vsctl": self._links.ovs_vsctl,
+            "smcroutectl": lambda words, where, space: multicast.smcroute(self.network, words, where, space),
+            "smcroute": lambda words, where, space: multicast.smcroute(self.network, words, where, space),
             "ifconfig": interfaces.ifconfig,
             "route": interfaces.route,
             "tc": self._tc,
@@ -90,26 +100,31 @@ class Follower:
         name, rest = words[0].rpartition("/")[2], words[1:]
         if name in ("sh", "bash", "ash", "dash") and rest[:1] in (["-c"], ["-ec"], ["-xc"], ["-lc"]):
             self.shell(rest[1] if len(rest) > 1 else "", where, space)
+        elif name in ("echo", "printf") and (file := layered.file_of(output)):
+            self._take(lambda: self._links.bond_file(*file, rest[-1].strip(), where, space), name, where)
         elif name in ("echo", "printf") and output.startswith("/proc/sys/"):
             self._set(
                 output.removeprefix("/proc/sys/").replace("/", "."), rest[-1].strip() if rest else "", where, space
             )
         elif name in self._known:
-            try:
-                self._known[name](rest, where, space)
-            except ValueError as error:
-                self.network.leave(where, f"{name}: {error}")
-            except IndexError:
-                self.network.leave(where, f"{name}: a word is missing from this command")
+            self._take(lambda: self._known[name](rest, where, space), name, where)
         elif (
             inside := _nsenter(rest) if name == "nsenter" else _docker(rest, self.network) if name == "docker" else None
         ):
-            self.follow(inside[1], where, inside[0])
+            self.follow(inside[1], where, self.network.inside(space, inside[0]) if name == "nsenter" else inside[0])
         elif name in ("containerlab", "clab") and rest[:3] == ["tools", "netem", "set"]:
             self._containerlab(rest[3:], where)
         elif name not in QUIET:
             self.clock.epoch += 1
             self.network.leave(where, f"{name}: {INSTEAD.get(name, PROGRAM)}")
+
+    def _take(self, apply: Callable[[], None], name: str, where: Where) -> None:
+        try:
+            apply()
+        except ValueError as error:
+            self.network.leave(where, f"{name}: {error}")
+        except IndexError:
+            self.network.leave(where, f"{name}: a word is missing from this command")
 
     def _sleep(self, words: list[str], _where: Where, _space: str) -> None:
         self.clock.now += sum(quantities.seconds(each) for each in words)
@@ -118,7 +133,7 @@ class Follower:
         while words and words[0].startswith("-"):
             option, words = words[0], words[1:]
             if option in ("-n", "-net", "-netns"):
-                space, words = words[0], words[1:]
+                space, words = self.network.inside(space, words[0]), words[1:]
             elif option in ("-b", "-batch", "-force"):
                 raise ValueError("the lab reads no batch file; put its commands into this file")
         what = next(
@@ -186,7 +201,7 @@ class Follower:
             if word.startswith("-"):
                 name, _, own = word.lstrip("-").partition("=")
                 given[{"n": "node", "i": "interface"}.get(name, name)] = own or value
-        space = _container(given.get("node", ""), self.network)
+        space = self.network.container(given.get("node", ""))
         if space is None:
             self.network.leave(where, f"{given.get('node', 'no node')}: this network has no such node")
             return
@@ -231,12 +246,5 @@ def _docker(words: list[str], network: FoundNetwork) -> tuple[str, list[str]] | 
     left = words[1:]
     while left and left[0].startswith("-"):
         left = left[2:] if left[0] in ("-e", "-u", "-w", "--user", "--env", "--workdir") else left[1:]
-    space = _container(left[0], network) if left else None
+    space = network.container(left[0]) if left else None
     return None if space is None else (space, left[1:])
-
-
-def _container(name: str, network: FoundNetwork) -> str | None:
-    """Return the node of a container, whose name ends with the node's name."""
-    if name in network.spaces:
-        return name
-    return next((each for each in network.spaces if each and name.endswith(f"-{each}")), None)

@@ -11,7 +11,7 @@ from typing import Any
 from lab.base import foreign
 from lab.base.writing import write
 from lab.errors import InputError
-from lab.ext.importing import containerlab, fitting, script, traces, writing
+from lab.ext.importing import containerlab, fitting, multicast, routes, script, traces, writing
 from lab.ext.importing.draft import Draft, draft
 from lab.ext.importing.following import Follower
 from lab.ext.importing.found import FoundNetwork
@@ -52,7 +52,7 @@ class ImportedTopology:
         nodes = {"host": 0, "router": 0, "switch": 0}
         for node in self.topology.network.nodes:
             nodes[node.kind.value] += 1
-        counts = {**nodes, "link": len(self.topology.network.links)}
+        counts = {**nodes, "link": len(self.topology.network.links) + len(self.topology.network.overlays)}
         plurals = {"switch": "switches"}
         said = [
             f"{count} {name if count == 1 else plurals.get(name, f'{name}s')}"
@@ -163,8 +163,10 @@ def _fitted(network: FoundNetwork, made: Draft, target: Path, files: Sequence[Pa
     if not made.data["hosts"] and not made.data["routers"]:
         why = "\n".join(map(str, sorted(set(network.untaken))))
         raise InputError(f"{display(files[0])}:1: describes no host with a link" + (f"\n{why}" if why else ""))
+    multicast.declare_groups(made, network)
     topology = fitting.fit(made, network, target.absolute())
-    topology = fitting.declare_routes(topology, made, network, target.absolute())
+    topology = routes.declare_routes(topology, made, network, target.absolute())
+    routes.note_differences(topology, made, network)
     untaken = tuple(sorted(set(network.untaken)))
     text = writing.text(made, _heading(files), untaken)
     return ImportedTopology(topology, text, {}, untaken)

@@ -206,9 +206,10 @@ def tbf(words: list[str]) -> ReadSettings:
         limit = rate.bps * latency.ns // (8 * 10**9) + burst
         found.keys["queue"] = {"kind": "bfifo", "limit": f"{limit} B"}
     if burst:
-        found.untaken.append(f"tbf's burst of {burst:,} B: the lab sends each frame at the rate, without a burst")
+        why = "each frame leaves at the rate; a queue of the kind tbf has a burst"
+        found.untaken.append(f"tbf's burst of {burst:,} B: {why}")
     if "peakrate" in given:
-        found.untaken.append("tbf's peakrate: the lab sends each frame at the rate")
+        found.untaken.append("tbf's peakrate: each frame leaves at the rate; a queue of the kind tbf has one")
     return found
 
 

@@ -11,7 +11,7 @@ from lab.ext.importing.where import Where
 from lab.spec import queue
 from lab.units import Rate
 
-ONE_LINK = "the lab has one rate and one delay for all packets in a direction; give each destination its own link"
+ONE_LINK = "a direction here has one rate for all packets; give each destination a delay with `delays`, or its own link"
 PLAIN = ("pfifo_fast", "noqueue", "mq", "ingress", "clsact")
 _PLACES = {"filter": ("parent", "handle", "protocol", "prio", "pref")}
 _TXQUEUELEN = 1000  # frames: the length of a veth's queue, and the limit of a FIFO that HTB makes

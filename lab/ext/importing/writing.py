@@ -31,6 +31,8 @@ def text(made: Draft, heading: str, untaken: Iterable[Problem]) -> str:
         root["links"] = CommentedMap()
         for name, link in made.data["links"].items():
             root["links"][name] = _link(made, name, link)
+    if made.data.get("multicast"):
+        root["multicast"] = CommentedMap({group: _plain(each) for group, each in made.data["multicast"].items()})
     out = io.StringIO()
     yaml.dump(root, out)
     lines = [f"# {heading}"]

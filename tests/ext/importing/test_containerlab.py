@@ -217,3 +217,25 @@ def test_any_values_import_or_are_refused(tmp_path_factory: pytest.TempPathFacto
         YAML(typ="safe").dump({"topology": topology}, stream)
     with suppress(InputError):
         assert read([file], None, ImportOptions()).topology.network.nodes
+
+
+def test_each_container_names_its_own_namespaces(tmp_path: Path) -> None:
+    """Two nodes may both make a namespace `ns`. A script on the machine calls nodes by their containers' names."""
+    inner = "ip netns add ns, ip link add i type veth peer name o netns ns, ip -n ns addr add 10.{n}.0.2/24 dev o"
+    text = "topology:\n  nodes:\n"
+    for number, name in enumerate("ab", 1):
+        commands = f"{inner.format(n=number)}, ip addr add 10.{number}.0.1/24 dev i"
+        text += f"    {name}: {{kind: linux, exec: [{commands}]}}\n"
+    text += "  links:\n    - endpoints: [a:eth1, b:eth1]\n"
+    network, change = tmp_path / "net.clab.yml", tmp_path / "change.sh"
+    network.write_text(text)
+    change.write_text("ip netns exec clab-net-b tc qdisc add dev eth1 root netem delay 3ms\n")
+    found = read([network, change], None, ImportOptions())
+    assert found.untaken == ()
+    assert {(link.ends[0].node, link.ends[1].node) for link in found.topology.network.links} == {
+        ("a", "b"),
+        ("a", "a-ns"),
+        ("b", "b-ns"),
+    }
+    (wire,) = [link for link in found.topology.network.links if link.name == "a-b"]
+    assert wire.back.delay == Duration.of("3 ms")

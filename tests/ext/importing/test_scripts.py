@@ -157,7 +157,7 @@ def test_a_queue_below_a_rate(imports: Imports) -> None:
     )
     assert forward.queue.kind == "fq_codel"
     assert dict(forward.queue.parameters) == {"target": "7 ms"}
-    assert untaken == ["tbf's burst of 2,000 B: the lab sends each frame at the rate, without a burst"]
+    assert untaken == ["tbf's burst of 2,000 B: each frame leaves at the rate; a queue of the kind tbf has a burst"]
 
 
 def test_the_topologys_check_decides(imports: Imports) -> None:
@@ -346,15 +346,15 @@ def test_a_routes_metrics_and_next_hops_are_taken(imports: Imports) -> None:
 @pytest.mark.parametrize(
     ("command", "instead"),
     [
-        ("ip -n a link add link va name va.7 type vlan id 7", "declare a link with vlan"),
-        ("ip -n a link add bond0 type bond mode balance-rr", "declare a link with bond"),
-        ("ip -n a link add g type gre remote 10.1.0.2", "declare a link with tunnel: gre"),
+        ("ip -n a link add t type team", "use a bond"),
+        ("ip -n a link add bond0 type bond mode balance-rr", "put at least two into the bond"),
+        ("ip -n a link set va master va", "va is no bridge, bond or VRF"),
         ("ip -n a rule add from 1.2.3.4 table 5", "ip rule has no counterpart"),
         ("iptables -t nat -A POSTROUTING -j MASQUERADE", "middlebox.Masquerade"),
         ("ip -n a addr add 10.7.7.7/32 dev lo", "no interface without a link"),
         ("sysctl -w vm.swappiness=1", "only sysctls of net."),
         ("ip -n a route add 10.1.0.0/16 via 10.1.0.2 congctl reno", "congctl of a route"),
-        ("ip -n a route add 10.1.0.0/16 nexthop via 10.1.0.2 nexthop dev ea", "give it a via"),
+        ("ip -n a route add 10.1.0.0/16 nexthop via 10.1.0.2 nexthop dev ea", "name it with a via"),
         ("iperf3 -s", "lab shell"),
         ("tc -n a qdisc add dev va root netem delay banana", "'banana' is not a time"),
         ("tc -n a qdisc add dev va root hfsc default 1", "hfsc has no counterpart"),
