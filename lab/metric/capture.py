@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import Generic, TypeVar, cast
@@ -109,7 +109,14 @@ class Capture:
 
     def options(self, packet: int) -> Options:
         """Return the captured TCP options of the packet at that index."""
-        return self._packets(np.array([self._records[packet]])).options(0)
+        return next(self.options_of([packet]))
+
+    def options_of(self, packets: Iterable[int]) -> Iterator[Options]:
+        """Yield the captured TCP options of the packets at these indices. Their headers are read many at a time."""
+        positions = np.array([self._records[packet] for packet in packets], np.int64)
+        for start in range(0, len(positions), _BLOCK):
+            found = self._packets(positions[start : start + _BLOCK])
+            yield from map(found.options, range(len(found)))
 
     @property
     def flows(self) -> tuple[Flow, ...]:

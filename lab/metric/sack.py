@@ -15,12 +15,11 @@ def sack_blocks(capture: Capture, segments: Segments) -> Mapping[int, Blocks]:
     """Return the blocks of each row of `segments`, as (left, right) edges in the order sent, unwrapped like `ack`."""
     found: dict[int, Blocks] = {}
     sack, raw = capture.columns("sack", "ack")
-    for row in np.flatnonzero(sack[segments.packet]).tolist():
-        packet, ack = int(segments.packet[row]), int(segments.ack[row])
-        low = int(raw[packet])
-        found[row] = tuple(
-            (ack + distance(low, left), ack + distance(low, right)) for left, right in capture.options(packet).sack
-        )
+    rows = np.flatnonzero(sack[segments.packet])
+    packets = segments.packet[rows]
+    edges = zip(rows.tolist(), segments.ack[rows].tolist(), raw[packets].tolist(), strict=True)
+    for (row, ack, low), options in zip(edges, capture.options_of(packets.tolist()), strict=True):
+        found[row] = tuple((ack + distance(low, left), ack + distance(low, right)) for left, right in options.sack)
     return found
 
 

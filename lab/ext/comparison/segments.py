@@ -70,7 +70,8 @@ def segments(capture: Capture) -> SegmentTable:
     turn[numbers[np.argsort(at)]] = np.arange(len(numbers))
     reverse = _reverse(capture.flows)
     theirs = _acknowledged(reverse, first, flow, np.where(flags & ACK, ack, -1))
-    parsed = {index: capture.options(int(tcp[index])) for index in np.flatnonzero((flags & SYN != 0) | sack).tolist()}
+    having = np.flatnonzero((flags & SYN != 0) | sack)
+    parsed = dict(zip(having.tolist(), capture.options_of(tcp[having].tolist()), strict=True))
     said = {index: _say(found, int(theirs[flow[index]])) for index, found in parsed.items()}
     options = np.zeros(len(tcp), np.int64)
     options[[*said]] = [hash(text) for text in said.values()]  # 64 bits, so that a collision is practically impossible
