@@ -84,7 +84,7 @@ class Judging:
         kernel, untestable = self._settings.kernel.describe(), loaded.experiment.untestable
         predictions = Predictions(self._predictions, loaded.source_sha256, kernel["id"])
         result = judge_records(cases, records, kernel, self._settings.clock, predictions, without, untestable)
-        return JudgedClaim(loaded, cases, result, tuple(records), kernel)
+        return JudgedClaim(loaded, cases, result, tuple(records), kernel, predictions)
 
 
 def _address(trial: Trial) -> str:

@@ -189,6 +189,16 @@ class TestedClaim:
         kernel = tested.record.trial.kernel if tested.record else self.judged.kernel
         return scenario_of(tested.case, kernel)
 
+    def predicted_in(self, scenario: Scenario, tested: TestedCase) -> Value:
+        """Return the figure of the case's prediction in another scenario. The store keeps the figure.
+
+        Raises LabError if the prediction does not cover the scenario, and the errors of `Predictions.of`.
+        """
+        found = self.judged.forecast(tested.case, scenario)
+        if found.value is None:
+            raise LabError(found.why_not)
+        return found.value
+
     def folder_of(self, record: Record) -> str:
         """Return the folder of the trial's page and files in a report, or, outside a report, the record folder."""
         return f"trials/{record.address}/" if self.in_report else f"{os.path.relpath(record.folder.resolve())}/"

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from lab.model import Scenario
 
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
+_KEEPS_NONE = Predictions(None, "", "")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,14 @@ class JudgedClaim:
     result: ClaimResult
     records: tuple[Record, ...]
     kernel: Mapping[str, Any] | None  # as in a trial; None without a record
+    predictions: Predictions = _KEEPS_NONE  # the store of the result's predictions
+
+    def forecast(self, case: Case, scenario: Scenario) -> Forecast:
+        """Return a case's prediction for another scenario, for example between two points of a sweep.
+
+        The store keeps the prediction, like those of the cases' own scenarios. Raises the errors of `Predictions.of`.
+        """
+        return self.predictions.of(case, case.prediction, scenario) if case.prediction else Forecast()
 
     @property
     def passed(self) -> bool:
@@ -188,7 +197,7 @@ def _judged(
     predictions = Predictions(folder, declared.source_sha256, kernel["id"] if kernel else "")
     clock, untestable = trial.clock if trial else "virtual", declared.experiment.untestable
     result = judge_records(cases, chosen, kernel, clock, predictions, missing, untestable)
-    return JudgedClaim(declared, cases, result, chosen, kernel)
+    return JudgedClaim(declared, cases, result, chosen, kernel, predictions)
 
 
 def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records: Iterable[Record]) -> list[Record]:

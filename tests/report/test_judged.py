@@ -104,3 +104,20 @@ def test_a_packed_capture_that_is_damaged_makes_the_claim_invalid(here: Path, ke
     verdict = judged().result.verdict
     assert verdict.kind == "invalid"
     assert "is damaged: out/capture.sender.eth0.pcap.zst was altered" in verdict.reason
+
+
+def test_a_curve_between_the_points_of_a_sweep_is_predicted_once(here: Path, keep: Keep) -> None:
+    source = here / "experiments" / "toy" / "sweep.py"
+    counted = (
+        'def predict(path):\n    with open("count", "a") as file:\n        file.write("1")\n    return Value(0, "1")\n'
+    )
+    changed = (
+        source.read_text().replace("model.any_drops,", "predict,").replace("import TcpInfo,", "import TcpInfo, Value,")
+    )
+    source.write_text(changed.replace("EXPERIMENT =", f"{counted}\n\nEXPERIMENT ="))
+    keep("sweep")
+    drawn = lab.article("toy", "results")["sweep"].plot(steps=4)
+    predicted = len((here / "count").read_text())
+    assert predicted == 2 + 3, "a figure for each point of the sweep, and three between them"
+    assert lab.article("toy", "results")["sweep"].plot(steps=4).text == drawn.text
+    assert len((here / "count").read_text()) == predicted

@@ -199,5 +199,5 @@ def _curve(claim: TestedClaim, mine: Sequence[TestedCase], steps: int, logarithm
             except NotBetween:
                 break
             if each.case.prediction:
-                curve.append((float(at), each.case.prediction(scenario).number))
+                curve.append((float(at), claim.predicted_in(scenario, each).number))
     return sorted(curve)
