@@ -141,10 +141,11 @@ class Store:
 
     def articles(self) -> set[str]:
         """Return the articles whose claims have records. A damaged record is skipped."""
-        found = set()
+        found = set[str]()
         for record in self:
             with suppress(RecordError):
-                found.add(record.trial.claim.partition("/")[0])
+                if record.claim.partition("/")[0] not in found:
+                    found.add(record.trial.claim.partition("/")[0])
         return found
 
     def remove(self, address: str) -> None:

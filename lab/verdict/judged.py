@@ -173,14 +173,15 @@ def judge_stored(
     several records of one trial. Records are in the order of the cases, then of seeds and repeats. The predictions are
     stored in `folder`.
     """
-    by_claim: dict[str, list[Record]] = {}
+    wanted = tuple(experiments)
+    by_claim: dict[str, list[Record]] = {each.id: [] for each in wanted}
     for record in records:
         try:
-            if clock in (None, record.trial.clock):
-                by_claim.setdefault(record.trial.claim, []).append(record)
+            if record.claim in by_claim and clock in (None, record.trial.clock):
+                by_claim[record.trial.claim].append(record)
         except RecordError:
             continue  # its claim is unknown, so its trial counts as not run
-    return tuple(_judged(declared, by_claim.get(declared.id, ()), folder, kernel) for declared in experiments)
+    return tuple(_judged(each, by_claim[each.id], folder, kernel) for each in wanted)
 
 
 def _judged(

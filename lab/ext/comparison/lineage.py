@@ -53,12 +53,14 @@ def _by_kernel(known: Mapping[str, JudgedClaim], records: Iterable[Record]) -> d
     found: dict[str, list[Record]] = {}
     for record in records:
         try:
-            trial = record.trial
+            claim = known.get(record.claim)
+            if claim is None or claim.kernel is None:
+                continue
+            kernel = record.trial.kernel
         except RecordError:
             continue
-        claim = known.get(trial.claim)
-        name = version.series(trial.kernel["version"]) if "base" in trial.kernel else trial.kernel["name"]
-        if claim and claim.kernel and name != claim.kernel["name"]:
+        name = version.series(kernel["version"]) if "base" in kernel else kernel["name"]
+        if name != claim.kernel["name"]:
             found.setdefault(name, []).append(record)
     return found
 
