@@ -5,7 +5,6 @@ An interrupted build leaves no files behind.
 
 from __future__ import annotations
 
-import ctypes
 import fcntl
 import os
 import shutil
@@ -21,6 +20,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, NoReturn, Protocol, TextIO
 
 from lab.base import foreign, terminal
+from lab.base.child import follow_parent
 from lab.errors import LabError
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 UNFINISHED = ".build-"  # begins the names of folders that are being built
 SHORT = 60.0  # seconds: shorter times are not shown
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 WEEK = 7 * 24 * 3600  # seconds after which unused files are removed
 
 
@@ -202,8 +201,7 @@ def forked(work: Callable[[], None]) -> ForkProcess:
 
 def _forked(work: Callable[[], None], parent: int) -> None:
     with terminable():
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends this process
+        follow_parent(signal.SIGTERM)
         if os.getppid() == parent:
             work()
 

@@ -6,7 +6,6 @@ their work in memory, before this process starts threads.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import queue
 import signal
@@ -14,13 +13,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+from lab.base.child import follow_parent
 from lab.guest.trial import Trial
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import ForkProcess
-
-PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 _Tasks = Mapping[str, Sequence[Callable[[], None]]]  # by the run that they concern
 
@@ -69,8 +67,7 @@ def predicting(tasks: _Tasks, processes: int) -> Iterator[Callable[[Trial], None
 
 def _work(connection: Connection, tasks: _Tasks, parent: int) -> None:
     """Compute the requested predictions until this process is killed, at the latest when its parent ends."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then ends this process
+    follow_parent()
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     with suppress(EOFError, OSError):  # then the parent makes it, and reports the error
         while os.getppid() == parent:
