@@ -72,7 +72,7 @@ def keep(paths: Iterable[Path], results: Path) -> None:
     """
     found, results = list(paths), results.absolute()
     with tempfile.TemporaryDirectory(prefix="lab-") as scratch, contextlib.chdir(scratch):
-        executed = notebooks.execute(found, results, output.say)
+        executed = notebooks.execute({path: notebooks.read(path) for path in found}, results, output.say)
     for path, notebook in zip(found, executed, strict=True):
         nbformat.write(stored.reduced(notebook, stored.digest(notebook, sources_of(path.stem))), path)
         output.say(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB")

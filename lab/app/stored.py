@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from lab import metric
     from lab.record.record import Record
     from lab.report.article import Article
-    from lab.report.claim import Claim
     from lab.report.claims import Claims
     from lab.report.overview import Overview
+    from lab.spec.loaded import LoadedExperiment
 
 
 def load(*claims: str | Path, kernel: str | None = None, clock: str | None = None, results: Folder = None) -> Claims:
@@ -138,18 +138,24 @@ def pages(claims: Iterable[Path | str]) -> tuple[list[str], dict[str, dict[str, 
 def articles(results: Folder = None) -> Overview:
     """Return all articles for the index and the sources in packs for which the store has records.
 
-    In a notebook that becomes a report's page, these are the articles that have a page in that report.
+    In a notebook that becomes a report's page, these are the articles that have a page in that report. Trials that
+    earlier notebooks of the report measured are not measured again.
     """
     from lab.report.article import Article
-    from lab.report.notebooks import articles_there
+    from lab.report.notebooks import already_measured, articles_there
     from lab.report.overview import Overview
     from lab.spec import find
+    from lab.verdict.judged import judge_stored
 
-    def told(claims: Iterable[Claim]) -> tuple[Article, ...]:
+    store, there, known = store_of(results), articles_there(), already_measured()
+    records = tuple(store)
+
+    def told(wanted: Iterable[LoadedExperiment]) -> tuple[Article, ...]:
+        shown = [each for each in wanted if there is None or each.id.split("/")[0] in there]
+        claims = as_claims(judge_stored(shown, records, store.predictions, measured=known))
         return tuple(Article.told(each) for _, each in groupby(claims, key=lambda claim: claim.article))
 
-    own, there = load(results=results), articles_there()
-    run = (store_of(results).articles() if there is None else {*there}) - {claim.article for claim in own}
+    own = find.find()
+    run = (store.articles() if there is None else {*there}) - {each.id.split("/")[0] for each in own}
     others = [name for name in dict.fromkeys(claim.split("/")[0] for claim in find.experiments()) if name in run]
-    shown = own.filter(where=lambda claim: there is None or claim.article in there)
-    return Overview(told(shown), told(load(*others, results=results)) if others else ())
+    return Overview(told(own), told(find.find(others)) if others else ())

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from typing import Any
 
 from lab.record.record import Record
 from lab.report import html, wording
 from lab.report.claim import Claim, quantity
 from lab.report.tested import TestedCase
+from lab.verdict import measured
 
 ANSWERS = "answers"  # in an output's metadata: address of a trial -> HTML
+FIGURES = "figures"  # in an output's metadata: the rows of `lab.verdict.measured` for the claims
+
+
+def figures(claims: Iterable[Claim]) -> list[list[Any]]:
+    """Return the figures of the claims' trials as plain data, for a later notebook that shows the same claims."""
+    return [row for claim in claims for row in measured.rows(claim.judged.declared, claim.judged.figures)]
 
 
 def answers(claims: Iterable[Claim]) -> dict[str, str]:

@@ -13,7 +13,7 @@ from typing import Any, Self
 from urllib.parse import urlsplit
 
 from lab.report import html, wording
-from lab.report.answer import ANSWERS, answers
+from lab.report.answer import ANSWERS, FIGURES, answers, figures
 from lab.report.claim import Claim
 from lab.report.claims import Claims
 from lab.report.colophon import imprint
@@ -52,8 +52,12 @@ class Article(Claims):
         return source if self.records else replace(source, headline="", answer="")
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
-        """Return the answers for the trials' pages as metadata. Everything else has methods of its own."""
-        return {}, {ANSWERS: answers(self)} if all(claim.in_report for claim in self) else {}
+        """Return the answers for the trials' pages, and the figures for the index, as metadata.
+
+        Everything else has methods of its own.
+        """
+        in_report = all(claim.in_report for claim in self)
+        return {}, {ANSWERS: answers(self), FIGURES: figures(self)} if in_report else {}
 
     def _repr_html_(self) -> str:
         """Return the top of the page: the headline, the answer, the counts and the dot plot."""

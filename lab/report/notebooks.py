@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,8 @@ from lab.errors import InputError, LabError, MachineError
 from lab.report import stint
 from lab.report.told import Compared, Told, arguments, told
 from lab.spec import shipped
+from lab.verdict import measured
+from lab.verdict.measured import MeasuredClaims
 
 INDEX = "index"
 KERNELS = "kernels"  # the page of two kernels
@@ -75,6 +78,12 @@ def articles_there() -> tuple[str, ...] | None:
     return there.articles if there else None
 
 
+def already_measured() -> MeasuredClaims:
+    """Return the figures that earlier notebooks of the current notebook's report measured."""
+    there = told()
+    return measured.read(json.loads(there.measured.read_bytes())) if there and there.measured else {}
+
+
 def kernels() -> Path:
     """Return the notebook that compares two kernels.
 
@@ -100,34 +109,58 @@ def in_report() -> bool:
     return told() is not None
 
 
+def read(path: Path) -> Any:
+    """Return the notebook in a file. Raises InputError for a file that is not a notebook."""
+    import nbformat
+
+    try:
+        return nbformat.read(path, as_version=4)
+    except (OSError, ValueError, nbformat.ValidationError) as error:
+        raise InputError(f"{path} cannot be read as a notebook: {error}") from error
+
+
 def execute(
-    paths: Sequence[Path],
+    sources: Mapping[Path, Any],
     results: Path,
     say: Callable[[str], None],
     compared: Compared = Compared(),
     articles: Sequence[str] | None = None,
+    figures: Sequence[Sequence[Any]] = (),
+    ended: Callable[[Path, Any], None] | None = None,
 ) -> list[Any]:
     """Execute the notebooks in parallel, each in its own kernel, and return them with their outputs.
 
-    The cells' standard error goes to `say`, and not into the notebooks. The index lists `articles` (default: all). A
-    cell may wait without a limit, but may compute for only ten minutes. Raises NotebookFailed for the first cell that
-    fails, InputError for a file that is not a notebook, and MachineError if no kernel starts.
+    `sources` has the notebooks by file. The function calls `ended` with each notebook as soon as it has its outputs.
+    The cells' standard error goes to `say`, and not into the notebooks. The index lists `articles` (default: all).
+    `figures` has the rows of `lab.report.answer.figures` of earlier notebooks. A cell may wait without a limit, but may
+    compute for only ten minutes. Raises NotebookFailed for the first cell that fails, and MachineError if no kernel
+    starts.
     """
     environment = {**os.environ, RESULTS: str(results.resolve())}
     about = Told(_SECONDS, None if articles is None else tuple(articles), compared)
     kernels = _Kernels()
-    with ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), len(paths))) as pool:
+    with (
+        tempfile.TemporaryDirectory(prefix="lab-") as folder,
+        ThreadPoolExecutor(min(len(os.sched_getaffinity(0)), len(sources)) or 1) as pool,
+    ):
+        if figures:
+            about = replace(about, measured=Path(folder) / "figures.json")
+            (Path(folder) / "figures.json").write_text(json.dumps(figures), encoding="utf-8")
         # The longest first, so that no core waits at the end. The largest file has the most stored outputs.
-        longest_first = sorted(paths, key=lambda path: path.stat().st_size if path.is_file() else 0, reverse=True)
-        tasks = {path: pool.submit(_execute, path, environment, about, kernels) for path in longest_first}
-        futures = {tasks[path]: path for path in paths}
+        longest_first = sorted(sources, key=lambda path: path.stat().st_size if path.is_file() else 0, reverse=True)
+        tasks = {
+            path: pool.submit(_execute, path, sources[path], environment, about, kernels) for path in longest_first
+        }
+        futures = {tasks[path]: path for path in sources}
         running = {*futures}
         try:
             while running:
-                ended, running = wait(running, _REMARK, FIRST_COMPLETED)
-                for future in ended:
-                    future.result()
-                if not ended:
+                done, running = wait(running, _REMARK, FIRST_COMPLETED)
+                for future in done:
+                    _take_remarks(future.result(), futures[future], say)
+                    if ended:
+                        ended(futures[future], future.result())
+                if not done:
                     names = sorted(futures[future].name for future in running if future.running())
                     say(f"still at {', '.join(names)}")
         except BaseException:
@@ -135,10 +168,7 @@ def execute(
                 future.cancel()
             kernels.end()
             raise
-    executed = [future.result() for future in futures]
-    for path, notebook in zip(paths, executed, strict=True):
-        _take_remarks(notebook, path, say)
-    return executed
+    return [future.result() for future in futures]
 
 
 class _Kernels:
@@ -172,18 +202,13 @@ class _Kernels:
                 os.kill(manager.provisioner.pid, signal.SIGKILL)
 
 
-def _execute(path: Path, environment: Mapping[str, str], about: Told, kernels: _Kernels) -> Any:
-    import nbformat
+def _execute(path: Path, notebook: Any, environment: Mapping[str, str], about: Told, kernels: _Kernels) -> Any:
     from jupyter_client.kernelspec import KernelSpecManager
     from jupyter_client.manager import AsyncKernelManager
     from jupyter_core.utils import ensure_event_loop
     from nbclient import NotebookClient
     from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-    try:
-        notebook = nbformat.read(path, as_version=4)
-    except (OSError, ValueError, nbformat.ValidationError) as error:
-        raise InputError(f"{path} cannot be read as a notebook: {error}") from error
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.execution_count = None  # remove the stored counts: the highest count shows which cell ran last

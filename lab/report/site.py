@@ -10,22 +10,23 @@ import base64
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from lab.base import writing
+from lab.base import child, writing
 from lab.errors import InputError, MachineError
 from lab.record.record import Record
 from lab.record.store import Store
-from lab.report import notebooks, page, trials
-from lab.report.answer import ANSWERS
+from lab.report import notebooks, page
+from lab.report.answer import ANSWERS, FIGURES
 from lab.report.colophon import colophon
 from lab.report.evidence import source_file
 from lab.report.told import Compared
+from lab.report.trials import TrialPages
 from lab.spec import shipped
 from lab.spec.errors import instead
 
@@ -73,39 +74,70 @@ def build(
         with (
             Store(results).held() if results.is_dir() else nullcontext(),
             tempfile.TemporaryDirectory(prefix=".report-", dir=out.parent) as fresh,
+            child.pool() as workers,
         ):
-            sections = "".join(each(Store(results), Path(fresh)) for each in further)
-            articles = _shown(known, Store(results), [*wanted, *elsewhere], bool(sections))
+            folder, store = Path(fresh), Store(results)
+            sections = "".join(each(store, folder) for each in further)
+            articles = _shown(known, store, [*wanted, *elsewhere], bool(sections))
             for name in (*articles, notebooks.INDEX):
                 _check_own(out / f"{name}.html")
-            names = [*articles, notebooks.INDEX]
             for name in without.keys() & {*articles}:
-                found[name] = Path(fresh) / "notebooks" / f"{name}.ipynb"
+                found[name] = folder / "notebooks" / f"{name}.ipynb"
                 notebooks.write_default(found[name], *without[name])
                 say(
                     f"{name} has no notebook: its page is made of a default one, {out / 'notebooks' / found[name].name}"
                 )
-            say(f"rendering {', '.join(found[name].name for name in names)}")
-            executed = notebooks.execute([found[name] for name in names], results, say, articles=articles)
-            around = {name: page.title_of(notebook, name) for name, notebook in zip(names, executed, strict=True)}
-            for name, notebook in zip(names, executed, strict=True):
-                last = name == notebooks.INDEX  # it describes the trials that the other pages link to
-                below = sections + colophon(_records(Path(fresh), Store(results))) if last else ""
-                _write(notebook, name, around, Path(fresh), below)
-                if name not in without:
-                    _copy(found[name], Path(fresh) / "notebooks" / f"{name}.ipynb")
-            _add_evidence(Path(fresh), Store(results), _answers(executed), elsewhere, say)
-            _put(Path(fresh), out)
+            sources = {found[name]: notebooks.read(found[name]) for name in (*articles, notebooks.INDEX)}
+            trial_pages = TrialPages(folder, workers)
+            _render(sources, store, folder, sections, trial_pages, say)
+            for name in {*articles, notebooks.INDEX} - without.keys():
+                _copy(found[name], folder / "notebooks" / f"{name}.ipynb")
+            _add_experiments(folder, elsewhere)
+            if trial_pages:
+                say(f"writing {len(trial_pages)} trials")
+            trial_pages.finish()
+            _put(folder, out)
     except OSError as error:
         raise MachineError(f"the report cannot be written to {out}: {error.strerror or error}") from error
     return Pages(out / f"{notebooks.INDEX}.html", tuple(out / f"{name}.html" for name in articles))
+
+
+def _render(
+    sources: Mapping[Path, Any],
+    store: Store,
+    folder: Path,
+    sections: str,
+    trial_pages: TrialPages,
+    say: Callable[[str], None],
+) -> None:
+    """Execute the notebooks and write their pages: first the articles', then the index with these `sections`.
+
+    The pages of an article's trials are written while other notebooks still run. The index receives the figures that
+    the articles measured.
+    """
+    *articles, last = sources
+    around = {path.stem: page.title_of(source, path.stem) for path, source in sources.items()}
+    say(f"rendering {', '.join(path.name for path in sources)}")
+
+    def ended(path: Path, notebook: Any) -> None:
+        text, told = _write(notebook, path.stem, around, folder), _answers([notebook])
+        trial_pages.add((each for each in _records([text], store) if each.address in told), told)
+
+    names = [path.stem for path in articles]
+    before = {path: sources[path] for path in articles}
+    executed = notebooks.execute(before, store.root, say, articles=names, ended=ended)
+    figures = [row for output in _outputs(executed) for row in output.get("metadata", {}).get(FIGURES, ())]
+    executed += notebooks.execute({last: sources[last]}, store.root, say, articles=names, figures=figures)
+    below = sections + colophon(_records(_texts(folder), store))
+    _write(executed[-1], last.stem, around, folder, below)
+    trial_pages.add(_records(_texts(folder), store), _answers(executed))
 
 
 def build_comparison(results: Path, compared: Compared, out: Path, say: Callable[[str], None]) -> None:
     """Build the page that compares two kernels in the file `out`. Raises the errors of `build`."""
     source = notebooks.kernels()
     say(f"rendering {source.name}")
-    (executed,) = notebooks.execute([source], results, say, compared)
+    (executed,) = notebooks.execute({source: notebooks.read(source)}, results, say, compared)
     writing.write(page.render(executed, notebooks.KERNELS), out)
 
 
@@ -133,57 +165,51 @@ def _shown(found: Mapping[str, Path], store: Store, wanted: Sequence[str], may_b
     return sorted({*names}, key=lambda name: (not {known[name], known[name].parent} & own, name))
 
 
-def _write(notebook: Any, name: str, around: dict[str, str], folder: Path, sections: str) -> None:
-    """Write a page, and the page's figures as PNG and their data as CSV next to the page."""
+def _write(notebook: Any, name: str, around: dict[str, str], folder: Path, sections: str = "") -> str:
+    """Write a page, and the page's figures as PNG and their data as CSV next to the page. Return the page's text."""
     text = page.render(notebook, name, around, notebooks.INDEX, sections)
     (folder / f"{name}.html").write_text(text, encoding="utf-8")
     figures = folder / "figures"
     figures.mkdir(exist_ok=True)
-    for cell in notebook.cells:
-        for output in cell.get("outputs", ()):
-            figure = output.get("metadata", {}).get("figure")
-            if figure:
-                (figures / f"{figure}.png").write_bytes(base64.b64decode(output.data["image/png"]))
-                if table := output.metadata.get("csv"):
-                    (figures / f"{figure}.csv").write_text(table, encoding="utf-8")
+    for output in _outputs([notebook]):
+        figure = output.get("metadata", {}).get("figure")
+        if figure:
+            (figures / f"{figure}.png").write_bytes(base64.b64decode(output.data["image/png"]))
+            if table := output.metadata.get("csv"):
+                (figures / f"{figure}.csv").write_text(table, encoding="utf-8")
+    return text
+
+
+def _outputs(executed: Iterable[Any]) -> Iterator[Any]:
+    """Yield the outputs of these notebooks' cells."""
+    yield from (output for notebook in executed for cell in notebook.cells for output in cell.get("outputs", ()))
 
 
 def _answers(executed: Iterable[Any]) -> dict[str, str]:
     """Return what the notebooks' articles tell about each trial, by the trial's address."""
-    outputs = (output for notebook in executed for cell in notebook.cells for output in cell.get("outputs", ()))
     found: dict[str, str] = {}
-    for output in outputs:
+    for output in _outputs(executed):
         found |= output.get("metadata", {}).get(ANSWERS, {})
     return found
 
 
-def _add_evidence(
-    folder: Path,
-    store: Store,
-    answers: Mapping[str, str],
-    elsewhere: Mapping[str, Mapping[str, Path]],
-    say: Callable[[str], None],
-) -> None:
-    """Write the trials and copy the experiments that the pages link to."""
+def _add_experiments(folder: Path, elsewhere: Mapping[str, Mapping[str, Path]]) -> None:
+    """Copy the experiments that the pages link to."""
     files = {f"{article}/{claim}": file for article, claims in elsewhere.items() for claim, file in claims.items()}
     claims = _linked(_texts(folder), re.compile(re.escape(source_file("\0")).replace("\0", r"([\w.-]+/[\w.-]+)")))
     for claim in claims:
         places = (root / "experiments" / f"{claim}.py" for root in shipped.places())
         if path := files.get(claim) or next(filter(Path.is_file, places), None):
             _copy(path, folder / source_file(claim))
-    records = _records(folder, store)
-    if records:
-        say(f"writing {len(records)} trials")
-        trials.write(records, folder, answers)
 
 
 def _texts(folder: Path) -> list[str]:
     return [path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.html"))]
 
 
-def _records(folder: Path, store: Store) -> list[Record]:
-    """Return the records that the pages in `folder` link to."""
-    addresses = _linked(_texts(folder), re.compile(r"trials/([0-9a-f]{64})/"))
+def _records(texts: Iterable[str], store: Store) -> list[Record]:
+    """Return the records that these pages link to."""
+    addresses = _linked(texts, re.compile(r"trials/([0-9a-f]{64})/"))
     return [record for record in map(store.get, addresses) if record]
 
 

@@ -30,6 +30,7 @@ class Told:
     seconds: float  # the limit of a cell's CPU time
     articles: tuple[str, ...] | None = None  # the articles with pages in the report; None: all
     compared: Compared = Compared()
+    measured: Path | None = None  # the file with the figures that earlier notebooks of the report measured
 
 
 def arguments(told: Told, extensions: Sequence[str]) -> list[str]:
@@ -50,7 +51,8 @@ def told() -> Told | None:
     pair = plain["compared"]
     against = pair["against"] and Path(pair["against"])
     compared = Compared(**{**pair, "against": against, "claims": tuple(pair["claims"])})
-    return Told(plain["seconds"], None if plain["articles"] is None else tuple(plain["articles"]), compared)
+    articles = None if plain["articles"] is None else tuple(plain["articles"])
+    return Told(plain["seconds"], articles, compared, plain["measured"] and Path(plain["measured"]))
 
 
 def _absolute(path: Path) -> str:

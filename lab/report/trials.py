@@ -6,11 +6,9 @@ import gzip
 import json
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ProcessPoolExecutor
-from functools import partial
+from concurrent.futures import Future, ProcessPoolExecutor
 from html import escape
 from mmap import ACCESS_READ, mmap
-from os import sched_getaffinity
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -40,27 +38,47 @@ _LEVEL = 6  # of compression: level 9 takes three times as long to save a few pe
 _COPIED = 200_000  # bytes: the copy of a longer output is packed
 _POINTS = "timeline.csv"  # the points of the chart; no output of a trial has this name
 _DIGITS = 12  # of an address, which identify a trial
+_TOGETHER = 4  # pages that a process writes before it takes others
 _MOST = 20_000_000  # bytes: a longer output is copied up to here
 
 
-def write(records: Iterable[Record], folder: Path, answers: Mapping[str, str] = MappingProxyType({})) -> None:
-    """Write the pages of these records to `folder`/trials, several at a time.
+class TrialPages:
+    """Writes the pages of trials to `folder`/trials in other processes, while this process goes on."""
 
-    `answers` holds the first part of each page, which `lab.report.answer` makes, by the trial's address.
-    """
-    (folder / "trials").mkdir(parents=True)
-    (folder / "page.css").write_text(page.style(), encoding="utf-8")
-    (folder / "page.js").write_text(page.script(), encoding="utf-8")
-    jobs = [(record.folder, answers.get(record.address, "")) for record in records]
-    with ProcessPoolExecutor(len(sched_getaffinity(0))) as pool:
-        for _ in pool.map(partial(_write, folder / "trials"), jobs, chunksize=4):
-            pass
+    def __init__(self, folder: Path, pool: ProcessPoolExecutor) -> None:
+        self._folder, self._pool = folder, pool
+        self._known: set[str] = set()
+        self._tasks: list[Future[None]] = []
+
+    def add(self, records: Iterable[Record], answers: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Begin to write the pages of these records, except those that were added before.
+
+        `answers` holds the first part of each page, which `lab.report.answer` makes, by the trial's address.
+        """
+        fresh = [each for each in records if each.address not in self._known]
+        if fresh and not self._known:
+            (self._folder / "trials").mkdir(parents=True)
+            (self._folder / "page.css").write_text(page.style(), encoding="utf-8")
+            (self._folder / "page.js").write_text(page.script(), encoding="utf-8")
+        self._known.update(each.address for each in fresh)
+        jobs = [(each.folder, answers.get(each.address, "")) for each in fresh]
+        for start in range(0, len(jobs), _TOGETHER):
+            some = jobs[start : start + _TOGETHER]
+            self._tasks.append(self._pool.submit(_write, self._folder / "trials", some))
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def finish(self) -> None:
+        """Wait until all pages are written. Raises the errors of writing."""
+        for task in self._tasks:
+            task.result()
 
 
-def _write(folder: Path, job: tuple[Path, str]) -> None:
-    source, answer = job
-    with Record(source).unpacked() as whole:  # removed after this page, unlike `path`
-        _written(folder, Record(whole), answer)
+def _write(folder: Path, jobs: Iterable[tuple[Path, str]]) -> None:
+    for source, answer in jobs:
+        with Record(source).unpacked() as whole:  # removed after this page, unlike `path`
+            _written(folder, Record(whole), answer)
 
 
 def _written(folder: Path, record: Record, answer: str) -> None:

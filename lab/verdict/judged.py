@@ -14,11 +14,13 @@ from lab.base import version
 from lab.guest.clock import Clock
 from lab.guest.trial import FABRIC, Trial, canonical
 from lab.record.record import Record, RecordError, by_case
-from lab.spec.case import Case, CaseKey, Untestable
+from lab.spec.case import Case, CaseKey, FigureKey, Untestable
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.prediction import Prediction
+from lab.units import Value
 from lab.verdict import ClaimResult, Verdict, evaluate
 from lab.verdict.forecast import Forecast, forecast, forecast_by_law
+from lab.verdict.measured import KnownFigures, MeasuredClaims
 from lab.verdict.predictions import Predictions
 
 if TYPE_CHECKING:
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
 _KEEPS_NONE = Predictions(None, "", "")
+_UNKNOWN: KnownFigures = MappingProxyType({})
+_NOT_MEASURED: MeasuredClaims = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,17 @@ class JudgedClaim:
         The store keeps the prediction, like those of the cases' own scenarios. Raises the errors of `Predictions.of`.
         """
         return self.predictions.of(case, case.prediction, scenario) if case.prediction else Forecast()
+
+    @property
+    def figures(self) -> KnownFigures:
+        """The measured figures of the trials, by case and then by the trial's address."""
+        found: dict[FigureKey, dict[str, Value]] = {}
+        for case, result in zip(self.cases, self.result.results, strict=True):
+            own = {
+                each.address: result.sample.own_figure_of(each) for each in self.records if each.trial.key == case.key
+            }
+            found[case.figure_key] = {trial: figure for trial, figure in own.items() if figure}
+        return found
 
     @property
     def passed(self) -> bool:
@@ -93,11 +108,13 @@ def judge_records(
     predictions: Predictions,
     without: Mapping[CaseKey, Verdict] = _NOTHING,
     untestable: Sequence[Untestable] = (),
+    known: KnownFigures = _UNKNOWN,
 ) -> ClaimResult:
     """Return the result of one claim on one kernel. The kernel's description has the same form as in a trial.
 
     `without` holds the verdicts of cases without a record. `untestable` lists parts of the sentence that no trial can
-    test. In virtual time, all repeats of a trial must be identical byte for byte; otherwise, the case is invalid.
+    test. Trials with `known` figures are not measured again. In virtual time, all repeats of a trial must be identical
+    byte for byte; otherwise, the case is invalid.
     """
     found = by_case(records)
     differing = {name for name, repeats in found.items() if _differ(repeats)}
@@ -110,6 +127,7 @@ def judge_records(
         clock,
         {**without, **dict.fromkeys(differing, chaos)},
         untestable,
+        known,
     )
 
 
@@ -165,13 +183,14 @@ def judge_stored(
     folder: Path | None = None,
     kernel: str | None = None,
     clock: str | None = None,
+    measured: MeasuredClaims = _NOT_MEASURED,
 ) -> tuple[JudgedClaim, ...]:
     """Judge claims from the records that belong to the current experiments.
 
     The records come from a run for `kernel` (name, version or id) on `clock`, including trials on variants of the
     kernel. Defaults: the newest of several kernels, the lowest of several seeds (1 is the first), and the last of
     several records of one trial. Records are in the order of the cases, then of seeds and repeats. The predictions are
-    stored in `folder`.
+    stored in `folder`. Trials whose figures are in `measured` are not measured again.
     """
     wanted = tuple(experiments)
     by_claim: dict[str, list[Record]] = {each.id: [] for each in wanted}
@@ -181,11 +200,15 @@ def judge_stored(
                 by_claim[record.trial.claim].append(record)
         except RecordError:
             continue  # its claim is unknown, so its trial counts as not run
-    return tuple(_judged(each, by_claim[each.id], folder, kernel) for each in wanted)
+    return tuple(_judged(each, by_claim[each.id], folder, kernel, measured) for each in wanted)
 
 
 def _judged(
-    declared: LoadedExperiment, records: Iterable[Record], folder: Path | None, asked: str | None
+    declared: LoadedExperiment,
+    records: Iterable[Record],
+    folder: Path | None,
+    asked: str | None,
+    measured: MeasuredClaims,
 ) -> JudgedClaim:
     cases = tuple(declared.cases())
     by_name = {case.key: case for case in cases}
@@ -197,7 +220,8 @@ def _judged(
     kernel = _kernel(by_name[trial.key], trial) if trial else None
     predictions = Predictions(folder, declared.source_sha256, kernel["id"] if kernel else "")
     clock, untestable = trial.clock if trial else "virtual", declared.experiment.untestable
-    result = judge_records(cases, chosen, kernel, clock, predictions, missing, untestable)
+    known = measured.get((declared.id, declared.source_sha256), _UNKNOWN)
+    result = judge_records(cases, chosen, kernel, clock, predictions, missing, untestable, known)
     return JudgedClaim(declared, cases, result, chosen, kernel, predictions)
 
 

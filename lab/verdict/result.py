@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from lab.units import UnitError, Value
 from lab.verdict.forecast import Forecast, PredictCase, forecast, forecast_by_law
 from lab.verdict.halves import disagreement
 from lab.verdict.judge import JudgedTolerance, Verdict, combine, judge, model_error, sum_up
+from lab.verdict.measured import KnownFigures
 from lab.verdict.mistake import told
 from lab.verdict.repeats import Repeats, is_enough
 from lab.verdict.sample import Sample, independent
@@ -26,6 +28,8 @@ _NOT_RUN = Verdict("skipped", "not run")
 _NO_FIGURES = Sample({})
 _ALONE = "one trial does not show how far trials differ: --repeat 6 does"
 _NOTHING: Mapping[CaseKey, Verdict] = MappingProxyType({})
+_UNKNOWN: KnownFigures = MappingProxyType({})
+_Taken = Callable[[Iterable[Record]], Sample]  # measures the records
 _Standing = Literal["holds", "undecided", "off"]
 _STANDINGS: Mapping[str, _Standing] = {"reproduced": "holds", "inconclusive": "undecided", "not reproduced": "off"}
 
@@ -211,18 +215,21 @@ def evaluate(
     clock: Clock,
     without: Mapping[CaseKey, Verdict] = _NOTHING,
     untestable: Sequence[Untestable] = (),
+    known: KnownFigures = _UNKNOWN,
 ) -> ClaimResult:
     """Judge the cases of one claim with the records of their trials, all on one kernel and clock.
 
     `predict(case, prediction)` returns the forecast for the case, from its own prediction or from the law. A case
     without a record has the verdict that `without` holds for its key (for example "invalid", because its trial failed),
-    or else is skipped. `untestable` are the parts of the sentence that no trial can test.
+    or else is skipped. `untestable` are the parts of the sentence that no trial can test. Trials with `known` figures
+    are not measured again.
     """
     found = by_case(records)
     figures = {}
     for case in cases:
         missing, real = without.get(case.key, _NOT_RUN), "real" in (case.clock, clock)
-        figures[case.figure_key] = _figures(case, found.get(case.key, []), predict, missing, real)
+        taken = partial(Sample.of, case.metric, real=real, known=known.get(case.figure_key, {}))
+        figures[case.figure_key] = _figures(case, found.get(case.key, []), predict, missing, taken)
     judged = {case.figure_key: _result(case, figures, clock) for case in cases}
     results = tuple(_borne_out(result, judged) for result in judged.values())
     parts = _parts(results, untestable)
@@ -305,7 +312,7 @@ class _Figures:
         )
 
 
-def _figures(case: Case, records: Sequence[Record], predict: PredictCase, without: Verdict, real: bool) -> _Figures:
+def _figures(case: Case, records: Sequence[Record], predict: PredictCase, without: Verdict, taken: _Taken) -> _Figures:
     predicted, law, sample = Forecast(), Forecast(), _NO_FIGURES
     missing, repeats, late, unsteady = None if records else without, Repeats((), (), 0), False, ""
     try:
@@ -314,7 +321,7 @@ def _figures(case: Case, records: Sequence[Record], predict: PredictCase, withou
         if missing is None:
             repeats = Repeats.of(independent(records), case.samples)
             if repeats.are_enough:
-                sample = Sample.of(case.metric, repeats.valid, real)
+                sample = taken(repeats.valid)
                 unsteady = disagreement(case, repeats.valid)
             else:
                 missing = Verdict("invalid", str(repeats))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, inf
 from statistics import median
+from types import MappingProxyType
 from typing import Any, Literal
 
 from lab.record.record import Record
@@ -16,6 +17,7 @@ from lab.verdict.correction import LEVEL
 from lab.verdict.repeats import uncertainty
 
 _Statistic = Literal["mean", "median", "event"]
+_UNKNOWN: Mapping[str, Value] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,23 @@ class Sample:
     limits: tuple[float, float] = (-inf, inf)
 
     @classmethod
-    def of(cls, metric: Callable[[Record], Value], records: Iterable[Record], real: bool) -> Sample:
+    def of(
+        cls,
+        metric: Callable[[Record], Value],
+        records: Iterable[Record],
+        real: bool,
+        known: Mapping[str, Value] = _UNKNOWN,
+    ) -> Sample:
         """Return the figures of valid records, each with the uncertainty that its machine causes.
 
-        A metric whose figure is an event, or a maximum, has an attribute `statistic`. Other figures are summed up with
-        the mean, or in real time with the median. Raises the metric's errors.
+        `known` has the figures of trials that were measured already, by address. A metric whose figure is an event, or
+        a maximum, has an attribute `statistic`. Other figures are summed up with the mean, or in real time with the
+        median. Raises the metric's errors.
         """
-        figures = {_which(record): _widened(_measured(metric, record), uncertainty(record)) for record in records}
+        figures = {
+            _which(record): known.get(record.address) or _widened(_measured(metric, record), uncertainty(record))
+            for record in records
+        }
         by: _Statistic = getattr(metric, "statistic", "mean")
         return cls(figures, real, by, limits=getattr(metric, "limits", (-inf, inf)))
 
@@ -66,6 +78,10 @@ class Sample:
             return list(self.figures.values())
         ratios = (figure.over(self.base[which]) for which, figure in self.figures.items())
         return [ratio for ratio in ratios if ratio]
+
+    def own_figure_of(self, record: Record) -> Value | None:
+        """Return the figure of one trial, not its ratio to the other arm's figure; None if there is none."""
+        return self.figures.get(_which(record))
 
     def figure_of(self, record: Record) -> Value | None:
         """Return the figure of one trial, or its ratio to the other arm's figure; None if there is none."""

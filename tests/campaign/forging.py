@@ -86,7 +86,7 @@ def _take(folder: Path, chance: random.Random) -> None:
     record = forge(made, lambda plain: _mutate(plain, chance))
     with contextlib.suppress(RecordError):
         record.load()
-        trials._page(record, folder, "")  # `write` does this in processes of its own
+        trials._page(record, folder, "")  # a report does this in processes of its own
     upkeep.check(results)
     upkeep.usage(results)
     with contextlib.redirect_stderr(io.StringIO()):

@@ -2,16 +2,19 @@
 
 import json
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
 import lab
+from lab.base import child
 from lab.guest.trial import Trial
 from lab.metric.tcp_info import FIELDS
 from lab.record.record import Record
 from lab.record.store import Store
+from lab.report import trials
 from lab.report.article import Article
 from lab.spec import find
 from lab.spec.case import Case
@@ -75,6 +78,14 @@ EXPERIMENT = Experiment(
 ARTICLE = "title: A toy & more\nauthor: Nobody\ndate: 1 May 2020\nurl: unknown\n"
 
 Keep = Callable[..., list[Record]]
+
+
+def write_trials(records: Iterable[Record], folder: Path, answers: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Write the pages of these records to a folder, as a report does."""
+    with child.pool() as workers:
+        pages = trials.TrialPages(folder, workers)
+        pages.add(records, answers)
+        pages.finish()
 
 
 @pytest.fixture

@@ -1,13 +1,18 @@
 """Which records a page rests on, and what becomes of claims without one."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
 import lab
 from lab.record import packed
 from lab.record.record import Record
+from lab.record.store import Store
+from lab.report.answer import figures
 from lab.report.article import Article
-from lab.verdict.judged import JudgedClaim
+from lab.spec import find
+from lab.verdict import measured
+from lab.verdict.judged import JudgedClaim, judge_stored
 from tests.packed import pack
 
 Keep = Callable[..., list[Record]]
@@ -104,6 +109,21 @@ def test_a_packed_capture_that_is_damaged_makes_the_claim_invalid(here: Path, ke
     verdict = judged().result.verdict
     assert verdict.kind == "invalid"
     assert "is damaged: out/capture.sender.eth0.pcap.zst was altered" in verdict.reason
+
+
+def test_a_trial_that_was_measured_is_not_measured_again(here: Path, toy: Callable[[], Article]) -> None:
+    article = toy()
+    known = measured.read(json.loads(json.dumps(figures(article))))
+    for output in (here / "results").glob("*/*/out/*"):
+        if output.is_file():
+            output.unlink()
+    store, claims = Store(here / "results"), [claim.judged.declared for claim in article]
+    again = judge_stored(claims, store, store.predictions, measured=known)
+    assert [each.result for each in again] == [claim.judged.result for claim in article]
+    source = here / "experiments" / "toy" / "header.py"
+    source.write_text(source.read_text() + "MORE = 1\n")
+    assert (claims[0].id, find.find(["toy/header"])[0].source_sha256) not in known, "its metric may be different"
+    assert {each.result.verdict.kind for each in judge_stored(claims, store)} == {"invalid", "skipped"}
 
 
 def test_a_curve_between_the_points_of_a_sweep_is_predicted_once(here: Path, keep: Keep) -> None:

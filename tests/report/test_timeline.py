@@ -25,7 +25,7 @@ from lab.report.flow import flow_of
 from lab.report.timeline import Timeline, _panels, timeline
 from lab.report.tools import commands_of
 from lab.units import Duration, to_plain
-from tests.report.conftest import Keep
+from tests.report.conftest import Keep, write_trials
 
 Toy = Callable[[], Article]
 CAPTURE = "capture.sender.eth0.pcap"
@@ -143,7 +143,7 @@ def test_the_answer_of_a_trial_comes_first(keep: Keep, toy: Toy, tmp_path: Path)
     records = keep("header")
     told = answers(toy())
     assert told.keys() == {record.address for record in toy().records}
-    trials.write(records[:1], tmp_path / "report", told)
+    write_trials(records[:1], tmp_path / "report", told)
     page = (tmp_path / "report" / "trials" / records[0].address / "index.html").read_text()
     parts = (
         '<p class="answer"><span class="verdict not-reproduced"',
@@ -163,7 +163,7 @@ def test_the_answer_of_a_trial_comes_first(keep: Keep, toy: Toy, tmp_path: Path)
 
 def test_every_output_of_a_trial_is_linked(keep: Keep, tmp_path: Path) -> None:
     record = keep("header", "long\n" * 100_000)[0]
-    trials.write([record], tmp_path / "report")
+    write_trials([record], tmp_path / "report")
     place = tmp_path / "report" / "trials" / record.address
     page = (place / "index.html").read_text()
     for name in record.outputs:

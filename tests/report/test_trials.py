@@ -23,7 +23,7 @@ from lab.report import trials
 from lab.report.commands import commands
 from lab.units import from_plain, to_plain
 from tests.packed import pack
-from tests.report.conftest import DATA
+from tests.report.conftest import DATA, write_trials
 
 Keep = Callable[..., list[Record]]
 CAPTURES = ("transfer.pcap", "hole.pcap", "lossy.pcap", "small_writes.pcap")
@@ -33,7 +33,7 @@ CAPTURES = ("transfer.pcap", "hole.pcap", "lossy.pcap", "small_writes.pcap")
 def written(keep: Keep, tmp_path: Path) -> Path:
     """The folder of the page of the first trial of a claim."""
     record = keep("header")[0]
-    trials.write([record], tmp_path / "report")
+    write_trials([record], tmp_path / "report")
     return tmp_path / "report" / "trials" / record.address
 
 
@@ -71,14 +71,14 @@ def test_traffic_is_told_without_what_is_in_its_files() -> None:
 def test_a_shared_run_is_told(keep: Keep, tmp_path: Path) -> None:
     first = keep("header")[0]
     other = Store(tmp_path / "results").share(first, msgspec.structs.replace(first.trial, arm="another"))
-    trials.write([first, other], tmp_path / "report")
+    write_trials([first, other], tmp_path / "report")
     told = f"one run for this trial and <code>{first.address}</code>"
     pages = [(tmp_path / "report" / "trials" / each.address / "index.html").read_text() for each in (first, other)]
     assert [told in page for page in pages] == [False, True]
 
 
 def test_the_same_trial_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:
-    trials.write([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")
+    write_trials([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")
     again = tmp_path / "again" / "trials" / written.name
     assert contents(again) == contents(written)
 
@@ -229,6 +229,6 @@ def test_delays_by_destination_are_shown_as_tc_commands(keep: Keep) -> None:
 
 def test_a_packed_trial_has_the_same_page(written: Path, tmp_path: Path) -> None:
     pack(tmp_path / "results")
-    trials.write([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")
+    write_trials([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")
     again = tmp_path / "again" / "trials" / written.name
     assert contents(again) == contents(written)
