@@ -268,7 +268,7 @@ def _environment(record: Record) -> Iterator[str]:
             ["Setting", *settings],
             [[html.code(name), *(escape(host.get(name, "")) for host in settings.values())] for name in names],
         )
-        yield html.folded(f"{len(names)} settings of the kernel", shown)
+        yield html.folded(f"{len(names)} settings of the kernel", html.scrolled(shown, "Settings"))
 
 
 def _spun(spin: Mapping[str, Any]) -> str:

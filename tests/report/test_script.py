@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from lab.ext.pagecheck.browser import _PROGRAMS, Browser, browser
-from lab.report import page
+from lab.report import html, page
 from lab.report.chart import Line, Panel, chart
 from lab.report.drawing import Picture, axes
 from lab.report.values import as_csv, as_json
@@ -66,6 +66,28 @@ def test_a_folded_figure_is_open_where_it_fills_empty_room(tmp_path: Path) -> No
             screen.resize(width)
             screen.show(tmp_path / "index.html")
             assert screen.evaluate("[...document.querySelectorAll('details')].map((each) => each.open)") == is_open
+
+
+def test_a_wide_part_scrolls_alone_and_a_line_tells_so(tmp_path: Path) -> None:
+    """As of a network of ten routers in a row: its picture, and a table with a column for each of them."""
+    hosts = [f"router-{number}" for number in range(10)]
+    picture = '<svg class="topology" viewBox="0 0 2700 90" style="min-width: 2025px" aria-label="ten"></svg>'
+    settings = html.table(["Setting", *hosts], [[html.code("net.ipv4.tcp_wmem"), *["4096 16384 4194304"] * 10]])
+    parts = {"picture": picture, "table": settings, "narrow": "<p>all of it</p>"}
+    body = "".join(f'<dl><dd id="{name}">{html.scrolled(part, name)}</dd></dl>' for name, part in parts.items())
+    (tmp_path / "page.css").write_text(page.style())
+    (tmp_path / "page.js").write_text(page.script())
+    (tmp_path / "index.html").write_text(page.document("t", "", body, "page.css", "page.js"))
+    hints = "[...document.querySelectorAll('.sideways')].filter((each) => each.checkVisibility())"
+    shown = f"{hints}.map((each) => each.parentElement.id)"
+    drawn = f"new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done({shown}))))"
+    with browser() as screen:
+        screen.resize(390)
+        screen.show(tmp_path / "index.html")
+        for width, wide in ((390, ["picture"]), (820, ["picture"]), (1280, ["picture", "table"])):
+            screen.resize(width)
+            assert screen.evaluate("document.documentElement.scrollWidth") == width
+            assert screen.evaluate(drawn) == wide
 
 
 def test_a_tall_figure_leaves_no_half_page_empty_in_print(tmp_path: Path) -> None:

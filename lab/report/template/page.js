@@ -33,6 +33,16 @@ for (const figure of document.querySelectorAll("figure[id]")) {
   place.append(" ", enlarge);
 }
 
+// A line tells that a part is wider than the screen.
+for (const part of document.querySelectorAll(".scroll")) {
+  const hint = document.createElement("p");
+  hint.className = "sideways";
+  hint.textContent = "wider than the screen: scroll sideways →";
+  hint.setAttribute("aria-hidden", "true"); // a screen reader reads all of it anyway
+  part.before(hint);
+  new ResizeObserver(() => { hint.hidden = part.scrollWidth <= part.clientWidth; }).observe(part);
+}
+
 // Folded figures are open where half of them fills room beside the words that would otherwise be empty.
 for (const pair of document.querySelectorAll(".pair")) {
   for (const fold of pair.querySelectorAll(":scope > .shown > details")) {
