@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from lab.errors import MachineError
-from lab.ext.cc import cases, display, page
+from lab.ext.cc import display, page
 from lab.ext.cc.card import Card, Mixture
 from lab.ext.pagecheck import inspection
 from lab.ext.pagecheck.browser import _PROGRAMS
 from lab.units import Value
-from tests.ext.cc.cards import card
+from tests.ext.cc.cards import card, shipped_pack
 from tests.terminal import printed
 
 CASE = "rfc9743/one-flow"
@@ -92,7 +92,7 @@ def test_plain_data_names_every_case_and_is_the_same_twice() -> None:
 
 def test_a_card_names_its_scales() -> None:
     found = card()
-    assert found.plain()["scales"] == found.scales == cases.load().scales
+    assert found.plain()["scales"] == found.scales == shipped_pack().scales
     assert f"version {found.scales} of the scales" in page.render(found)
 
 

@@ -15,8 +15,9 @@ from lab.report.wording import figure
 from lab.spec import shipped
 from lab.spec.errors import SpecError
 from lab.units import Size, Value
+from tests.ext.cc.cards import shipped_pack
 
-CASES = cases.load().cases
+CASES = shipped_pack().cases
 
 
 @pytest.fixture
@@ -94,7 +95,7 @@ def test_only_the_flows_under_judgement_change() -> None:
 
 
 def test_a_mixture_has_an_arm_for_each_rival() -> None:
-    found = flows.mixture_of(cases.load().mixture, "vegas", ("reno", "bbr"), 1).cases()
+    found = flows.mixture_of(shipped_pack().mixture, "vegas", ("reno", "bbr"), 1).cases()
     arms = {case.arm: case.workload for case in found}
     assert list(arms) == ["vegas-against-reno", "vegas-against-bbr"]
     controls = [[flow.workload.writer().congestion for flow in each.parts()] for each in arms.values()]

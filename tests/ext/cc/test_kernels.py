@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import InputError
-from lab.ext.cc import api, cases, judging, kernels
+from lab.ext.cc import api, judging, kernels
 from lab.machine.kernel import UmlKernel
 from lab.spec.errors import SpecError
+from tests.ext.cc.cards import shipped_pack
 
 PLAIN = UmlKernel("7.2", "7.2.13-1", "k1", 1000, (), Path("nowhere/linux"), 0, True)
 
@@ -53,7 +54,7 @@ def test_a_missing_control_is_refused_with_what_there_is() -> None:
 
 
 def test_cases_are_chosen_by_name() -> None:
-    pack = cases.load()
+    pack = shipped_pack()
     assert [each.name for each in judging.chosen(pack, "shallow-buffer, rfc9743/one-flow,one-flow", True)] == [
         "rfc9743/one-flow",
         "rfc9743/shallow-buffer",

@@ -11,16 +11,17 @@ from statistics import fmean
 import pytest
 
 from lab import model
-from lab.ext.cc import cases, display, laws
+from lab.ext.cc import display, laws
 from lab.ext.cc.cases import JudgeCase
 from lab.model.scenario import KernelTraits, Scenario
 from lab.report.wording import figure
 from lab.spec.document import parse
 from lab.spec.prediction import Prediction
 from lab.units import Value
+from tests.ext.cc.cards import shipped_pack
 
 ROOT = Path(__file__).parents[3]
-CASES = {case.name.partition("/")[2]: case for case in cases.load().cases}
+CASES = {case.name.partition("/")[2]: case for case in shipped_pack().cases}
 PAYLOAD = 1448 / 1538
 PACKETS = 12e6 / (8 * 1538)  # per second
 PATH, RTT = 40, 0.0412  # packets, seconds

@@ -14,7 +14,7 @@ from lab.app import running
 from lab.app.options import RunOptions
 from lab.app.running import Judgement
 from lab.errors import InputError, LabError
-from lab.ext.cc import cases, judging
+from lab.ext.cc import judging
 from lab.ext.cc.card import CaseScore
 from lab.guest.testbed import WorkloadError
 from lab.guest.workload.sockets import control_congestion
@@ -25,8 +25,9 @@ from lab.units import Value
 from lab.verdict import ClaimResult, Result, Verdict
 from lab.verdict.judged import JudgedClaim
 from lab.verdict.sample import Sample
+from tests.ext.cc.cards import shipped_pack
 
-PACK = cases.load()
+PACK = shipped_pack()
 PAIR = next(case for case in PACK.cases if case.name == "rfc9743/even-pair")
 
 
