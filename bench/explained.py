@@ -21,13 +21,14 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from bench.backlog import ENDS, Queue, queue_of
 from bench.draw import Dice, Drawn, Figure, case_of
 from bench.holdout import SCRATCH
 from lab import metric, model
 from lab.app import userlands
 from lab.errors import LabError
 from lab.ext.explain.explaining import Explanation, explain
-from lab.ext.explain.limits import FULL, SHORTEST_ROUND_NS, STANDING, STANDING_LEAST_NS, Limit
+from lab.ext.explain.limits import FULL, SHORTEST_ROUND_NS, Limit
 from lab.guest import outputs
 from lab.guest.probe import Capture, TcpInfo
 from lab.guest.task import Observer
@@ -55,7 +56,9 @@ QUEUES = (0.2, 4.0)  # BDPs
 FRAMES = 16_000  # full ones, that a trial carries at most
 NAMED = 0.9  # captures with a smaller share of time as the kernel has it
 PAYLOAD = 1448 / 1538  # of the wire's time
-ENDS = ("sender", "receiver")
+RESTLESS = ("bulk", "slow-reader")  # programs that write as fast as they can
+CWR, RECOVERY = 2, 3  # enum tcp_ca_state, include/uapi/linux/tcp.h
+INFINITE = 0x7FFFFFFF  # TCP_INFINITE_SSTHRESH
 
 GROUPS: Mapping[str, tuple[Limit, ...]] = {  # labels that the kernel's account does not distinguish
     "application": (Limit.IDLE, Limit.TURNS, Limit.HANDSHAKE),
@@ -159,6 +162,7 @@ class Compared:
     number: int
     program: str
     end: str
+    stamped: bool  # whether packets have timestamps
     time: Mapping[tuple[str, str], float]
 
     @property
@@ -168,44 +172,45 @@ class Compared:
         return sum(time for (truth, label), time in self.time.items() if truth == label) / whole if whole else 1.0
 
 
-def account(samples: Samples, drawn: Drawn) -> Iterator[tuple[int, int, str]]:
+def account(samples: Samples, drawn: Drawn, queue: Queue) -> Iterator[tuple[int, int, str]]:
     """Yield (start, end, group) for each interval between two samples, from the kernel's account.
 
     The kernel counts the time in which it was idle, limited by the receive window, and limited by the send buffer
     (tcp_chrono, net/ipv4/tcp_output.c). The rest of its busy time is divided by the state at the interval's end. With
-    nothing unsent and room in cwnd, the program had nothing to send; a bulk writer, which never rests, had no room in
-    the send buffer. With less than a segment unsent and room in cwnd, Nagle's algorithm held it. Else cwnd is the
-    limit: the bottleneck's rate if srtt is above the least RTT by what `lab explain` takes for a queue, or if the rate
-    that was set is used in full; slow start below ssthresh.
+    nothing unsent and room in cwnd, the program had nothing to send. With less than a segment unsent and room in cwnd,
+    Nagle's algorithm held it. A program that never rests waited for room in the send buffer in both cases: the kernel
+    counts this time only if it has sent everything, and was not limited by cwnd before. Else cwnd is the limit: the
+    bottleneck's rate if a queue stood there, or if the rate that was set is used in full; slow start before the first
+    reaction to a loss.
     """
     names = ("busy_time", "rwnd_limited", "sndbuf_limited", "notsent_bytes", "snd_cwnd", "snd_ssthresh", "unacked")
-    columns = {name: samples[name].astype(np.int64) for name in (*names, "rtt", "min_rtt", "snd_mss", "lost", "sacked")}
+    others = ("min_rtt", "snd_mss", "lost", "sacked", "ca_state")
+    columns = {name: samples[name].astype(np.int64) for name in (*names, *others)}
     least = int(columns["min_rtt"][-1]) * 1000
     timer = _waits_for_timer(samples)
-    full = _full(samples, drawn)
-    program = drawn.case.arm
+    full = _full(samples, drawn) | queue.stood(samples.time_ns, least)
+    bbr = getattr(drawn.case.workload, "congestion", "") == "bbr"
     for row in range(1, len(samples)):
         start, end = int(samples.time_ns[row - 1]), int(samples.time_ns[row])
         busy, window, buffer = (1000 * int(columns[name][row] - columns[name][row - 1]) for name in names[:3])
         state = {name: int(column[row]) for name, column in columns.items()}
-        parts = {
-            "application": end - start - busy,
-            "receive window": window,
-            "send buffer": buffer,
-            _busy(state, least, bool(full[row])): busy - window - buffer,
-        }
+        rest, network = _waits_for(state), _network(state, bool(full[row]), bbr)
         more = int(samples["bytes_sent"][-1]) > int(samples["bytes_sent"][row])
-        if program == "bulk" and more and _busy(state, least, False) == "application":
-            parts["send buffer"] += parts.pop("application")  # its writer never rests: it waited for room in the buffer
-        elif parts["application"] == 0 and _busy(state, least, False) == "application":
-            parts["application"] = busy - window - buffer
+        if more and drawn.case.arm in RESTLESS and rest:
+            rest = "send buffer"
+        if rest == "send buffer" and buffer:
+            rest = ""  # the kernel counted this: before, there was data to send
+        rest = rest or network
+        parts = {"application": end - start - busy, "receive window": window, "send buffer": buffer}
+        parts[rest] = parts.get(rest, 0) + busy - window - buffer
         group = max(parts, key=lambda name: parts[name])
         yield start, end, "congestion window" if timer[row] and group == "application" else group
 
 
 def _waits_for_timer(samples: Samples) -> list[bool]:
     """Return for each sample whether data is outstanding, and the next event is a retransmission without an ACK."""
-    resent, acked, unacked = (samples[name].astype(np.int64) for name in ("total_retrans", "bytes_acked", "unacked"))
+    resent, acked = (samples[name].astype(np.int64) for name in ("total_retrans", "bytes_acked"))
+    unacked = np.where(samples["bytes_sent"] > 0, samples["unacked"], 0)  # a SYN is no data
     found, waits = [], False
     for row in range(len(samples) - 1, -1, -1):
         if row + 1 < len(samples):
@@ -229,16 +234,21 @@ def _full(samples: Samples, drawn: Drawn) -> Bools:
     return full
 
 
-def _busy(state: Mapping[str, int], least: int, full: bool) -> str:
+def _waits_for(state: Mapping[str, int]) -> str:
+    """Return what a sender waits for that has room in cwnd; "" if it waits for the network."""
     flight = state["unacked"] - state["sacked"] - state["lost"]
-    if flight < state["snd_cwnd"] and not state["lost"]:
-        if state["notsent_bytes"] == 0:
-            return "application"
-        if state["notsent_bytes"] < state["snd_mss"]:
-            return "Nagle"
-    if full or 1000 * state["rtt"] >= least + max(STANDING * least, STANDING_LEAST_NS):
+    if flight >= state["snd_cwnd"] or state["lost"] or state["notsent_bytes"] >= state["snd_mss"]:
+        return ""
+    return "Nagle" if state["notsent_bytes"] else "application"
+
+
+def _network(state: Mapping[str, int], full: bool, bbr: bool) -> str:
+    if full:
         return "bottleneck rate"
-    return "slow start" if state["snd_cwnd"] < state["snd_ssthresh"] else "congestion window"
+    if bbr:  # it sets ssthresh when it has left STARTUP, and does not use it (bbr_check_drain)
+        return "slow start" if state["snd_ssthresh"] == INFINITE else "congestion window"
+    reacting = state["ca_state"] in (CWR, RECOVERY)  # cwnd is below ssthresh, but grows no faster than data arrives
+    return "slow start" if state["snd_cwnd"] < state["snd_ssthresh"] and not reacting else "congestion window"
 
 
 def compare(record: Record, drawn: Drawn, end: str) -> Compared:
@@ -246,18 +256,25 @@ def compare(record: Record, drawn: Drawn, end: str) -> Compared:
     found = explain(record.path(outputs.capture(end, "eth0")))
     every = [each for each in found.connections if each.stretches]
     samples = [each for each in read(record.path(outputs.tcp_info("sender"))) if len(each) > 1]
+    queue = queue_of(record, drawn)
+    later = drawn.case.network.links[0].forward.delay.ns if end == "receiver" else 0
     time: dict[tuple[str, str], float] = {}
     for one in samples:
         ports = {one.local_port, one.remote_port}
         match = [each for each in every if {each.sender.source_port, each.sender.destination_port} == ports]
         if match:
-            _add(time, one, match[0], drawn)
-    return Compared(drawn.number, drawn.case.arm, end, time)
+            _add(time, one, match[0], drawn, queue, later)
+    stamped = drawn.case.network.nodes[0].sysctls["net.ipv4.tcp_timestamps"] != "0"
+    return Compared(drawn.number, drawn.case.arm, end, stamped, time)
 
 
-def _add(time: dict[tuple[str, str], float], samples: Samples, found: Explanation, drawn: Drawn) -> None:
+def _add(
+    time: dict[tuple[str, str], float], samples: Samples, found: Explanation, drawn: Drawn, queue: Queue, later: int
+) -> None:
+    """Add the time of one connection. What the sender does reaches the capture `later` (ns)."""
     ends = [each.end for each in found.stretches]
-    for start, end, group in account(samples, drawn):
+    for start, end, group in account(samples, drawn, queue):
+        start, end = start + later, end + later
         if start < found.start or end > found.end:
             continue
         at = bisect_right(ends, (start + end) // 2)
@@ -323,9 +340,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     for end in ENDS:
         console.print(matrix([each for each in compared if each.end == end], f"captured at the {end}"), "")
+    stamped = [each for each in compared if each.end == "receiver" and each.stamped]
+    console.print(matrix(stamped, "captured at the receiver, with timestamps"), "")
     (asked.results / f"{asked.date}.json").write_text(
-        json.dumps([{"number": each.number, "program": each.program, "end": each.end, "right": each.right,
-                     "time": [[*pair, time] for pair, time in each.time.items()]} for each in compared]) + "\n"
+        json.dumps([{"number": each.number, "program": each.program, "end": each.end, "stamped": each.stamped,
+                     "right": each.right, "time": [[*pair, time] for pair, time in each.time.items()]}
+                    for each in compared]) + "\n"
     )  # fmt: skip
     for each in sorted(compared, key=lambda each: each.right):
         if each.right < NAMED:

@@ -20,8 +20,9 @@ from statistics import mean
 from rich.console import Console
 from rich.table import Table
 
+from bench.backlog import ENDS
 from bench.draw import Drawn
-from bench.explained import ENDS, KERNEL, draw
+from bench.explained import KERNEL, draw
 from bench.holdout import SCRATCH
 from lab.app import userlands
 from lab.errors import InputError, LabError

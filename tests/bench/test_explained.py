@@ -8,11 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from bench import explained
+from bench import backlog, explained
+from bench.draw import Drawn
 from lab.ext.explain.explaining import explain
 from lab.ext.explain.limits import MEANING, Limit
 from lab.ext.explain.page import render
-from lab.metric.tcp_info import read
+from lab.metric.arrays import np
+from lab.metric.tcp_info import FIELDS, Samples, read
 
 DATA = Path(__file__).parents[1] / "data"
 DAY = "2026-11-01"
@@ -34,10 +36,22 @@ def test_every_limit_has_a_meaning_a_group_and_a_colour() -> None:
     assert "limit-slow-start" in page
 
 
+def _drawn(arm: str, congestion: str = "") -> Drawn:
+    """Draw a transfer of this kind."""
+    drawn = (explained.draw(DAY, number) for number in range(1, 200))
+    return next(
+        each
+        for each in drawn
+        if each.case.arm == arm and congestion in ("", getattr(each.case.workload, "congestion", ""))
+    )
+
+
+NO_QUEUE = backlog.Queue(np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+
 def test_the_account_covers_the_time_of_the_samples() -> None:
     samples = max(read(DATA / "lossy.tcp_info.bin"), key=len)
-    drawn = next(each for each in (explained.draw(DAY, number) for number in range(1, 50)) if each.case.arm == "bulk")
-    found = list(explained.account(samples, drawn))
+    found = list(explained.account(samples, _drawn("bulk"), NO_QUEUE))
     assert found[0][0] == samples.time_ns[0]
     assert found[-1][1] == samples.time_ns[-1]
     assert all(one[1] == other[0] for one, other in pairwise(found))
@@ -45,8 +59,58 @@ def test_the_account_covers_the_time_of_the_samples() -> None:
     assert "slow start" in {group for _, _, group in found}
 
 
+def _accounted(drawn: Drawn, **state: int | tuple[int, ...]) -> str:
+    """Return the account of the first of two intervals of 10 ms, whose ends have this state. Tuples are columns."""
+    usual = {"snd_cwnd": 10, "snd_ssthresh": 0x7FFFFFFF, "snd_mss": 1448, "rtt": 20_000, "min_rtt": 20_000}
+    raw = np.zeros((3, max(at + np.dtype(kind).itemsize for at, kind in FIELDS.values())), np.uint8)
+    for row in range(3):
+        grown = {"busy_time": (0, 10_000, 20_000), "bytes_sent": (0, 1, 2)}
+        for name, column in {**usual, **grown, **state}.items():
+            value = column[row] if isinstance(column, tuple) else column
+            at, kind = FIELDS[name]
+            raw[row, at : at + np.dtype(kind).itemsize] = np.frombuffer(np.array([value], kind).tobytes(), np.uint8)
+    samples = Samples(10**7 * np.arange(3), 5001, 5001, raw)
+    return next(explained.account(samples, drawn, NO_QUEUE))[2]
+
+
+def test_time_in_which_the_kernel_had_no_data_is_the_programs() -> None:
+    assert _accounted(_drawn("bulk"), busy_time=(0, 2_000, 4_000)) == "application"
+    assert _accounted(_drawn("slow-writer"), busy_time=(0, 2_000, 4_000)) == "application"
+
+
+def test_a_lost_syn_is_no_time_out_of_data() -> None:
+    waits = {"unacked": 1, "total_retrans": (0, 0, 1), "busy_time": 0}
+    assert _accounted(_drawn("bulk"), **waits, bytes_sent=0) == "application"
+    assert _accounted(_drawn("bulk"), **waits, bytes_sent=1448) == "congestion window"
+
+
+@pytest.mark.parametrize("tail", [0, 100])
+def test_a_program_that_never_rests_waits_for_its_buffer(tail: int) -> None:
+    for arm in ("bulk", "slow-reader"):
+        assert _accounted(_drawn(arm), unacked=5, notsent_bytes=tail) == "send buffer"
+    assert _accounted(_drawn("slow-writer"), unacked=5, notsent_bytes=tail) == ("Nagle" if tail else "application")
+
+
+def test_slow_start_is_told_by_what_each_congestion_control_does_with_ssthresh() -> None:
+    full = {"unacked": 10, "notsent_bytes": 10**6}
+    assert _accounted(_drawn("bulk", "cubic"), **full) == "slow start"
+    assert _accounted(_drawn("bulk", "cubic"), **full, snd_ssthresh=20) == "slow start", "after a time-out"
+    assert _accounted(_drawn("bulk", "cubic"), **full, snd_ssthresh=20, ca_state=3) == "congestion window"
+    assert _accounted(_drawn("bulk", "bbr"), **full) == "slow start"
+    assert _accounted(_drawn("bulk", "bbr"), **full, snd_ssthresh=20) == "congestion window"
+
+
+def test_a_queue_stands_while_segments_would_wait_in_the_mean_of_a_round_trip() -> None:
+    ms = 1_000_000
+    burst = backlog.Queue(np.array([0, 0, 0, 100]) * ms, np.array([2, 4, 16, 1]) * ms)
+    moments = np.array([5, 9, 15, 30, 101]) * ms
+    assert burst.stood(moments, 10 * ms).tolist() == [True, True, True, False, False]
+    assert burst.stood(moments, 100 * ms).tolist() == [False] * 5
+    assert not NO_QUEUE.stood(moments, 10 * ms).any()
+
+
 def test_the_matrix_shows_the_share_of_each_row() -> None:
-    compared = explained.Compared(1, "bulk", "sender", {("Nagle", "Nagle"): 3.0, ("Nagle", "application"): 1.0})
+    compared = explained.Compared(1, "bulk", "sender", True, {("Nagle", "Nagle"): 3.0, ("Nagle", "application"): 1.0})
     assert compared.right == pytest.approx(0.75)
     table = explained.matrix([compared], "title")
     assert str(table.caption).startswith("75.0 % of 4 s")
