@@ -8,17 +8,7 @@ from pathlib import Path
 
 from lab.errors import InputError
 from lab.ext.explain.connections import ROWS, FoundConnection, Listing, Rows, collected, listing
-from lab.ext.explain.exchange import (
-    Place,
-    SegmentsAndAcks,
-    SenderView,
-    State,
-    capacity,
-    exchange,
-    place,
-    sender_view,
-    unseen,
-)
+from lab.ext.explain.exchange import SegmentsAndAcks, State, exchange, unseen
 from lab.ext.explain.gaps import Pieces, Why, before_first, nagle_waits, pieces
 from lab.ext.explain.labels import Sight, Stretch, labels, stretches
 from lab.ext.explain.limits import (
@@ -34,6 +24,7 @@ from lab.ext.explain.limits import (
     Limit,
 )
 from lab.ext.explain.opening import opened
+from lab.ext.explain.place import Place, SenderView, capacity, place, sender_view
 from lab.ext.explain.reading import Reading
 from lab.ext.explain.rounds import Rounds
 from lab.metric.arrays import np
@@ -207,7 +198,7 @@ class _Following:
             where = place(rows, found, self._connection)
             seen = bool(len(found.ack)), bool(len(found.time)), self._shift is not None
             self._sight = Sight(where, self._mss(found), *seen, capacity(found, where), full_arrived=False)
-            self._rounds = self._new_rounds(where)
+            self._rounds = self._new_rounds()
             self._initial = _initial_window(found)
         sight, rounds = self._sight, self._rounds
         found = replace(found, rtt=sight.where.rtt or 0)
@@ -224,7 +215,7 @@ class _Following:
             rounds.spend(before_first(found, view, self._connection.first_ns, opened))
         rounds.spend(parts)
         delay = 0 if sight.where.name == "sender" else sight.where.behind or 0
-        rounds.add(found, view, sight.mss, delay)
+        rounds.add(found, view, sight.mss, delay, sight.where.beyond or 0)
         if len(view.left):
             self._last = int(view.left[-1]), int(found.packet[view.order[-1]])
             self._end = max(self._end, int(found.end.max()))
@@ -288,9 +279,9 @@ class _Following:
         largest = int(size[1:][rows].max()) if rows.any() else 0
         return largest if largest >= (NEAR * most if most else LEAST) else most or USUAL
 
-    def _new_rounds(self, where: Place) -> Rounds:
+    def _new_rounds(self) -> Rounds:
         start, end = self._connection.first_ns, self._connection.last_ns
-        length = max(where.rtt or 0, SHORTEST_ROUND_NS, (end - start) // MOST_ROUNDS + 1)
+        length = max(SHORTEST_ROUND_NS, (end - start) // MOST_ROUNDS + 1)
         return Rounds.empty(start, length, (end - start) // length + 1)
 
 

@@ -6,8 +6,19 @@ from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 
-from lab.ext.explain.exchange import NEVER, SegmentsAndAcks, SenderView
-from lab.ext.explain.limits import DELAYED_ACK_NS, PACED, PACED_NS, SAME_MOMENT_LEAST_NS, TIMEOUT_NS, WOKEN
+from lab.ext.explain.exchange import NEVER, SegmentsAndAcks
+from lab.ext.explain.limits import (
+    ALIKE,
+    DEFERRED_NS,
+    DELAYED_ACK_NS,
+    PACED,
+    PACED_NS,
+    REPEATS,
+    SAME_MOMENT_LEAST_NS,
+    TIMEOUT_NS,
+    WOKEN,
+)
+from lab.ext.explain.place import SenderView
 from lab.metric.arrays import Bools, Ints, np
 
 HANDSHAKE_RECORD, DATA_RECORD = 22, 23  # TLS content types
@@ -125,12 +136,21 @@ class _Gaps:
 
     @cached_property
     def blocked(self) -> Ints:
-        """Return for how long the receive window had no room for the next segment, from the start of each gap."""
+        """Return for how long the receive window had no room for the next segment, from the start of each gap.
+
+        A segment that is sent again needs no room. But before a probe (RFC 8985 7.3) and before the first repair, new
+        data would have left, and so it would during a repair that sends nothing for several ACKs (RFC 6937 sends at
+        least one segment for each two that arrived).
+        """
         fills = _fills(self.found, self.two, self.ack_after, self.mss)
         need = self.found.seq[self.two] + np.where(fills, self.mss, np.minimum(self.size, self.mss))
+        held = self.ack_after - self.ack_before > REPEATS
+        probed = self.again & (~self.released | ~self.found.again[self.one] | held)
+        need = np.where(probed, np.maximum.accumulate(self.found.highest[self.view.order])[:-1] + self.mss, need)
         freed = _freed(self.found, self.view, need, self.start, self.end)
-        freed = np.where(fills & (need > self.found.edge[-1:].max(initial=0)), self.length, freed)  # no ACK made room
-        return np.where(self.again | (self.turn & ~self.closed), 0, freed)
+        beyond = (fills | probed) & (need > self.found.edge[-1:].max(initial=0))  # no ACK made room
+        freed = np.where(beyond, self.length, freed)
+        return np.where((self.again & ~probed) | (self.turn & ~self.closed), 0, freed)
 
     @cached_property
     def closed(self) -> Bools:
@@ -214,7 +234,8 @@ def _released_by_the_program(gaps: _Gaps, why: Ints) -> None:
     room before, and the program was idle. Away from the sender, an ACK is always near, and proves nothing.
     """
     silent = gaps.silent(0 if gaps.view.exact else gaps.view.slack)
-    woken = silent > WOKEN * (gaps.found.highest[gaps.one] - _acked(gaps.found, gaps.ack_before))
+    flight = gaps.found.highest[gaps.one] - _acked(gaps.found, gaps.ack_before)
+    woken = (silent > WOKEN * flight) | _undeferred(gaps, silent)
     emptied = gaps.ends & (gaps.silent(gaps.view.slack) > 0)
     idle = gaps.drained & ((silent > 0) | gaps.ends)
     if not gaps.view.exact:
@@ -222,6 +243,25 @@ def _released_by_the_program(gaps: _Gaps, why: Ints) -> None:
     why[gaps.released & idle] = Why.IDLE
     empty = woken | (emptied & (gaps.blocked == 0))
     why[gaps.released & empty & ~(gaps.drained & (silent > 0))] = Why.EMPTY
+
+
+def _undeferred(gaps: _Gaps, silent: Ints) -> Bools:
+    """Return which gaps ended at the flight at which a full send buffer wakes the writer: two thirds of the buffer.
+
+    The gap is longer than a sender with data would wait to send more at a time (tcp_tso_should_defer). Another such gap
+    ends at the same flight, and between both, the writer filled the buffer: half of that flight, or more.
+    """
+    highest = gaps.found.highest[gaps.one]
+    left = highest - _acked(gaps.found, gaps.ack_after)
+    longer = (silent > PACED * gaps.mss) & (gaps.length > max(DEFERRED_NS, 2 * gaps.view.slack))
+    rows = np.flatnonzero(gaps.released & longer & (gaps.blocked == 0) & ~gaps.again & ~gaps.drained & (left > 0))
+    least = np.minimum(left[rows][1:], left[rows][:-1])
+    alike = np.abs(np.diff(left[rows])) <= ALIKE * least + gaps.mss
+    alike &= np.diff(highest[rows]) >= (0.5 - ALIKE) * least
+    found = np.zeros(len(left), bool)
+    if len(rows):
+        found[rows] = np.concatenate((alike, [False])) | np.concatenate(([False], alike))
+    return found
 
 
 def _cut(gaps: _Gaps, why: Ints) -> Pieces:

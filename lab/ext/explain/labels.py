@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lab.ext.explain.exchange import NEVER, Place
+from lab.ext.explain.exchange import NEVER
 from lab.ext.explain.gaps import Why
 from lab.ext.explain.limits import (
     CLOCKED,
     FULL,
     GROWING,
+    GROWTH,
     MOSTLY,
     REPEATS,
     SMOOTH,
@@ -17,9 +18,11 @@ from lab.ext.explain.limits import (
     STANDING,
     STANDING_LEAST_NS,
     STUCK,
+    TIMEOUT_NS,
     Limit,
 )
-from lab.ext.explain.rounds import NONE, Rounds
+from lab.ext.explain.place import Place
+from lab.ext.explain.rounds import NONE, Rounds, recent, recent_sum
 from lab.metric.arrays import Bools, Ints, np
 
 _DIRECT = {  # reasons that need no further evidence
@@ -73,6 +76,10 @@ class Sight:
     capacity: float  # bytes per second (`exchange.capacity`); 0 if unknown
     full_arrived: bool  # whether a full-sized segment was ever acknowledged
 
+    def turn(self, rounds: Rounds) -> int:
+        """Return the number of rounds in a round trip, at least 1."""
+        return max(-(-(self.where.rtt or 0) // rounds.length), 1)
+
     @property
     def missing(self) -> str:
         """Return what is missing to tell all limits, or ""."""
@@ -110,7 +117,9 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
     direct[:, 1] = np.where(spent[:, Why.CLOSED] > spent[:, Why.WINDOW], window, 0)
     best = direct.argmax(axis=1)
     seen = spent.sum(axis=1) > 0
-    full = (rounds.room < sight.mss) & (rounds.again == 0)  # the window was full within the round trip
+    turn = sight.turn(rounds)
+    full = (rounds.room < sight.mss) & (rounds.again == 0)  # the window was full within the round
+    filled = (-recent(-rounds.room, turn) < sight.mss) & (recent_sum(rounds.again, turn) == 0)  # within the round trip
     queue = standing(rounds, sight)
     inner = _network(rounds, sight, queue, _full(rounds, sight))
     inner = inner if sight.scaled else _unscaled(rounds, inner)
@@ -120,7 +129,7 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
             found.append(found[-1] if found else Limit.HANDSHAKE)
         elif direct[row, best[row]] > network[row]:
             found.append(kinds[best[row]])
-        elif full[row] and inner[row] is not Limit.SEND_BUFFER:
+        elif (full[row] and inner[row] is not Limit.SEND_BUFFER) or (filled[row] and inner[row] is Limit.IDLE):
             found.append(Limit.WINDOW)
         else:
             found.append(inner[row])
@@ -152,12 +161,10 @@ def standing(rounds: Rounds, sight: Sight) -> Bools:
 
     Without round trips, as at a receiver without timestamps, the bottleneck's rate has to be used in full.
     """
-    delay = _filled(rounds.delay(sight.where))
-    known = delay[delay != NONE]
-    if not len(known):
+    waited = _filled(rounds.waits.mean(sight.turn(rounds)))
+    if (waited == NONE).all():
         return _full(rounds, sight)
-    base = min(int(known.min()), sight.where.rtt or NONE)
-    found: Bools = (delay != NONE) & (delay >= base + max(STANDING * base, STANDING_LEAST_NS))
+    found: Bools = (waited != NONE) & (waited >= max(STANDING * (sight.where.rtt or 0), STANDING_LEAST_NS))
     return found
 
 
@@ -167,7 +174,8 @@ def _full(rounds: Rounds, sight: Sight) -> Bools:
     if sight.where.name == "sender":
         passed = np.diff(rounds.acked, prepend=rounds.acked[:1])
         passed = np.where(rounds.acked == NEVER, 0, np.minimum(passed, 1 << 62))
-    passed = np.convolve(passed, np.ones(SMOOTH) / SMOOTH, "same") if len(passed) >= SMOOTH else passed
+    span = SMOOTH * sight.turn(rounds)
+    passed = np.convolve(passed, np.ones(span) / span, "same") if len(passed) >= span else passed
     full: Bools = passed >= FULL * sight.capacity * rounds.length / 1e9
     return full & (sight.capacity > 0)
 
@@ -180,26 +188,32 @@ def _filled(delay: Ints) -> Ints:
 
 def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Limit]:
     """Return the limit of each round in which the sender had data, and the receiver had room."""
-    count = len(rounds)
-    flight, spent = rounds.flight, rounds.time
-    most = np.maximum.accumulate(flight) if count else flight
-    earlier = np.concatenate(([0], most[:-1]))
+    count, turn = len(rounds), sight.turn(rounds)
+    flight, spent = recent(rounds.flight, turn), recent_sum(rounds.time, turn)
+    begins = _restarts(rounds.flight, rounds.length, sight.where.rtt or 0)
+    most = np.concatenate([np.maximum.accumulate(part) for part in np.split(flight, begins)])
+    earlier = np.concatenate((np.zeros(turn, np.int64), most))[:count]
     lost = _lost(rounds)
-    growing = (flight >= GROWING * earlier) & (earlier > 0) & ~lost
-    growing[:-1] |= growing[1:] & ~lost[:-1]  # the round from which it grew
-    first = int(np.argmax(flight > 0)) if (flight > 0).any() else 0
-    growing[first] |= not lost[first]
-    empty = spent[:, Why.EMPTY] > np.maximum(spent[:, Why.CLOCKED] + spent[:, Why.REPAIR], spent[:, Why.SPACED])
+    anew = np.concatenate([part - part[:1] > 0 for part in np.split(np.cumsum(_losses(rounds)), begins)])
+    growing = (flight >= GROWING * earlier) & (earlier > 0) & ~anew
+    growing |= recent(growing[::-1], turn + 1)[::-1] & ~anew  # the round trip from which it grew
+    for begin in (int(np.argmax(flight > 0)) if (flight > 0).any() else 0, *begins.tolist()):
+        growing[begin : begin + turn] |= ~anew[begin : begin + turn]
+    own = rounds.time
+    empty = own[:, Why.EMPTY] > np.maximum(own[:, Why.CLOCKED] + own[:, Why.REPAIR], own[:, Why.SPACED])
+    exact = sight.where.name == "sender"
     busy = spent[:, list(_NETWORK)].sum(axis=1)
     spaced = spent[:, Why.SPACED] > SPREAD * busy
-    clocked = (spent[:, Why.CLOCKED] > CLOCKED * busy) & (sight.where.name == "sender")
-    blind = (rounds.delay(sight.where) == NONE).all()
-    spurious = rounds.spurious * 2 > np.maximum(rounds.again, 1)
+    clocked = (spent[:, Why.CLOCKED] > CLOCKED * busy) & exact
+    clocked &= ~_steady(rounds.flight, turn, sight.mss)
+    again, short, spurious = (recent_sum(each, turn) for each in (rounds.again, rounds.short, rounds.spurious))
+    blind = (rounds.delay(sight.where, turn) == NONE).all()
+    spurious = spurious * 2 > np.maximum(again, 1)
     found = []
     for row in range(count):
-        if spurious[row] and rounds.again[row]:
+        if spurious[row] and again[row]:
             found.append(Limit.REORDERING)
-        elif empty[row] and not rounds.again[row] and not growing[row]:
+        elif empty[row] and not again[row] and (exact or not growing[row]):
             found.append(Limit.SEND_BUFFER)
         elif queue[row]:
             found.append(Limit.RATE)
@@ -207,18 +221,46 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
             found.append(Limit.SLOW_START)
         elif blind and not full[row]:
             found.append(Limit.UNKNOWN)
-        elif spaced[row] and not lost[row] and not rounds.short[row]:
+        elif spaced[row] and not lost[row] and not short[row]:
             found.append(Limit.RATE if full[row] else Limit.PACING)
-        elif not lost[row] and not clocked[row] and (rounds.short[row] or not full[row]):
+        elif not lost[row] and not clocked[row] and (short[row] or not full[row]):
             found.append(Limit.IDLE)  # a window that is in use grows; ACKs were near, but released nothing
         else:
             found.append(Limit.RATE if full[row] else Limit.CWND)
     return found
 
 
+def _steady(flight: Ints, turn: int, mss: int) -> Bools:
+    """Return in which rounds the flight did not grow by a segment in some round trips, as a window in use would.
+
+    Reno adds a segment in each round trip, and CUBIC at least half of one (RFC 9438 4.3).
+    """
+    span = GROWTH * turn
+    most = recent(flight, span)
+    later = most[np.minimum(np.arange(len(flight)) + span, len(flight) - 1)] if len(flight) else most
+    steady: Bools = later - most < mss
+    return steady
+
+
 def _lost(rounds: Rounds) -> Bools:
     """Return in which rounds a segment was lost, or had been lost before."""
-    found: Bools = np.cumsum(rounds.again + (rounds.repeats >= REPEATS)) > 0
+    found: Bools = np.cumsum(_losses(rounds)) > 0
+    return found
+
+
+def _losses(rounds: Rounds) -> Ints:
+    """Return how many signs of a loss each round has."""
+    found: Ints = rounds.again + (rounds.repeats >= REPEATS)
+    return found
+
+
+def _restarts(flight: Ints, length: int, rtt: int) -> Ints:
+    """Return the rounds in which the sender began again after a pause: in slow start, after a time-out's time (RFC 5681
+    4.1).
+    """
+    used = np.flatnonzero(flight > 0)
+    pauses = np.diff(used) > max(TIMEOUT_NS, 2 * rtt) // length + 1
+    found: Ints = used[1:][pauses]
     return found
 
 
@@ -231,7 +273,7 @@ def _black_holes(found: list[Limit], rounds: Rounds, sight: Sight) -> list[Limit
 
 def stretches(rounds: Rounds, limits: list[Limit], where: Place, start: int, end: int) -> list[Stretch]:
     """Return the stretches of a connection from `start` to `end`. They are contiguous."""
-    delays = rounds.delay(where)
+    delays = rounds.delay(where, 1)
     found: list[Stretch] = []
     low = 0
     for row in range(1, len(limits) + 1):

@@ -60,6 +60,9 @@ LARGEST, USUAL, LEAST = 1460, 1448, 536  # bytes: Ethernet's MSS, with timestamp
 NEAR = 0.75  # of the MSS that the handshake allows: a path's MTU makes segments smaller, but not by more
 GROUP = 4  # gaps between segments or ACKs that give a rate: two delayed ACKs, or two pairs of segments
 
+TOGETHER = 0.1  # of the usual time between segments: closer ones passed as one super-packet
+HELD = 2  # times as many bytes as ACKs usually acknowledge: such an ACK was held back
+
 # Timers
 DELAYED_ACK_NS = 30_000_000  # Linux delays ACKs for at least 40 ms (TCP_DELACK_MIN), less a jiffy at HZ=100
 TIMEOUT_NS = 180_000_000  # Linux waits for at least 200 ms (TCP_RTO_MIN), RFC 6298 for 1 s; less two jiffies
@@ -67,6 +70,10 @@ TIMEOUT_NS = 180_000_000  # Linux waits for at least 200 ms (TCP_RTO_MIN), RFC 6
 # Buffers
 WOKEN = 0.3  # of the flight, acknowledged without a new segment: Linux wakes the writer when a third of the send buffer
 # is free (sk_stream_is_writeable); a full window waits for less, as TSO defers for less than a third of it
+DEFERRED_NS = (
+    2_500_000  # TSO waits for what pacing sends in a millisecond: at twice the rate in slow start, two of them
+)
+ALIKE = 0.1  # of the flight: the writer is woken at the same flight each time, but an ACK can cover many segments
 
 PACED = 2  # segments: pacing sends this many at a time where a millisecond carries fewer (tcp_min_tso_segs)
 PACED_NS = 1_200_000  # else what its rate carries in a millisecond (sk_pacing_shift 10)
@@ -75,6 +82,7 @@ PACED_NS = 1_200_000  # else what its rate carries in a millisecond (sk_pacing_s
 SHORTEST_ROUND_NS = 10_000_000  # a label covers at least this much time, ten ticks of the timestamp clock
 MOST_ROUNDS = 20_000  # labels a connection: memory and pages stay bounded
 GROWING = 1.25  # more in flight than a round trip ago: slow start doubles, less delayed ACKs (RFC 5681: times 1.5)
+GROWTH = 4  # round trips in which a congestion window that is in use grows by two segments at least
 STANDING = 0.25  # of the least round trip, at least 2 ms: a queue. Jitter of a wired path without a queue is smaller
 STANDING_LEAST_NS = 2_000_000
 FULL = 0.9  # of the bottleneck's rate: it is used in full

@@ -7,10 +7,11 @@ from math import exp, lgamma, log, log1p
 from statistics import median
 
 from lab.base import ethernet
-from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks, to_acks
+from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks
 from lab.ext.explain.explaining import Closely
 from lab.ext.explain.gaps import Why, pieces
 from lab.ext.explain.limits import Limit
+from lab.ext.explain.place import selected, to_acks
 from lab.metric.arrays import Bools, Floats, Ints, np
 from lab.units import Rate
 
@@ -212,7 +213,7 @@ def _waits(seen: Closely) -> tuple[Ints, Ints]:
     if facts.where.name == "sender":
         times, since = to_acks(found)
         ends = found.ack[np.searchsorted(found.ack_time, times, side="right") - 1]
-        more, later = _selected(found)
+        more, _, later = selected(found)
         ends, since = np.concatenate((ends, more)), np.concatenate((since, later))
         waits = np.maximum(since + (facts.where.behind or 0) - (facts.where.rtt or 0), 0)
     else:
@@ -220,19 +221,6 @@ def _waits(seen: Closely) -> tuple[Ints, Ints]:
         ends, waits = found.end[known], found.queued[known]
     order = np.argsort(ends, kind="stable")
     return ends[order], waits[order]
-
-
-def _selected(found: SegmentsAndAcks) -> tuple[Ints, Ints]:
-    """Return (ends of segments, time until the ACK that first selected them): the last segment of a SACK block."""
-    fresh = np.flatnonzero(~found.again)
-    acks = np.flatnonzero(found.sack_right > found.ack)
-    if not len(fresh) or not len(acks):
-        return np.zeros(0, np.int64), np.zeros(0, np.int64)
-    rights, first = np.unique(found.sack_right[acks], return_index=True)
-    at = fresh[np.minimum(np.searchsorted(found.end[fresh], rights), len(fresh) - 1)]
-    since = found.ack_time[acks[first]] - found.time[at]
-    fits = (found.end[at] == rights) & (since >= 0)
-    return rights[fits], since[fits]
 
 
 def _losses(seen: Closely, ends: Ints, waits: Ints, least: float) -> tuple[int, int | None]:

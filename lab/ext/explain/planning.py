@@ -8,10 +8,10 @@ from typing import Any
 
 from lab.errors import InputError
 from lab.ext.explain.behaviour import Behaviour, behaviour
-from lab.ext.explain.exchange import to_acks
 from lab.ext.explain.explaining import Closely, Facts
 from lab.ext.explain.limits import Limit
 from lab.ext.explain.measuring import SeenPath, frames, measure, rounded
+from lab.ext.explain.place import to_acks
 from lab.metric.arrays import np
 from lab.model.scenario import KernelTraits
 from lab.model.skb import gso_bytes, overhead

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
-from lab.ext.explain.exchange import ANY_WINDOW, NEVER, Place, SegmentsAndAcks, SenderView, to_acks
+from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks
 from lab.ext.explain.gaps import Pieces, Why
+from lab.ext.explain.limits import STANDING, STANDING_LEAST_NS
+from lab.ext.explain.place import Place, SenderView, on_time, selected, to_acks
 from lab.metric.arrays import Floats, Ints, np
 
 NONE = np.iinfo(np.int64).max
+MOMENTS = 16  # of a round, for the mean wait
 
 
 @dataclass
@@ -28,10 +32,10 @@ class Delays:
         np.add.at(self.total, rounds, delays)
         np.add.at(self.count, rounds, 1)
 
-    def mean(self) -> Ints:
-        """Return the mean of each round; NONE without a delay."""
-        mean = self.total / np.maximum(self.count, 1)
-        return np.where(self.count > 0, mean.astype(np.int64), NONE)
+    def mean(self, turn: int) -> Ints:
+        """Return the mean of the last `turn` rounds; NONE without a delay."""
+        total, count = recent_sum(self.total, turn), recent_sum(self.count, turn)
+        return np.where(count > 0, (total / np.maximum(count, 1)).astype(np.int64), NONE)
 
 
 @dataclass
@@ -51,6 +55,7 @@ class Rounds:
     arrived: Ints  # bytes of new data that passed the capture
     beyond: Delays  # from a segment at the capture to its ACK
     queued: Delays  # on the way to the capture, above the least
+    waits: Delays  # at the bottleneck, of a segment that leaves at any time of the round
     first_packet: Ints  # number in the capture; NONE without a segment
     full_again: Ints  # full-sized segments sent again
     short: Ints  # segments that end what was written
@@ -66,7 +71,15 @@ class Rounds:
         time = np.zeros((count, len(Why)))
         return cls(
             *(start, length, time, flight, room, window, acked, sent, again, repeats, arrived),
-            *(Delays.empty(count), Delays.empty(count), np.full(count, NONE), full, short, spurious),
+            *(
+                Delays.empty(count),
+                Delays.empty(count),
+                Delays.empty(count),
+                np.full(count, NONE),
+                full,
+                short,
+                spurious,
+            ),
         )
 
     def __len__(self) -> int:
@@ -98,8 +111,8 @@ class Rounds:
             self.time[low + 1 : high, why] += self.length
             self.time[high, why] += end - (self.start + self.length * high)
 
-    def add(self, found: SegmentsAndAcks, view: SenderView, mss: int, delay: int) -> None:
-        """Add the evidence of a batch. `delay` moves ACKs from the capture to the sender."""
+    def add(self, found: SegmentsAndAcks, view: SenderView, mss: int, delay: int, least: int) -> None:
+        """Add the evidence of a batch. `delay` moves ACKs from the capture to the sender; `least` is `Place.beyond`."""
         order = view.order
         at = self.at(view.left)
         highest = np.maximum.accumulate(found.highest[order]) if len(order) else order
@@ -107,7 +120,7 @@ class Rounds:
         if len(found.ack) and len(order):
             has = view.known >= 0
             np.maximum.at(self.flight, at[has], (highest - found.ack[known])[has])
-            np.minimum.at(self.room, at[has], (found.edge[known] - highest)[has])
+            np.minimum.at(self.room, at[has], (found.edge[_surely_known(found, view)] - highest)[has])
             window = (found.edge[known] - found.ack[known])[has]
             np.maximum.at(self.window, at[has], np.where(window < ANY_WINDOW, window, 0))
         np.add.at(self.sent, at, 1)
@@ -123,18 +136,68 @@ class Rounds:
         np.add.at(self.arrived, self.at(found.time), np.where(found.again, 0, found.end - found.seq))
         times, since = to_acks(found)
         self.beyond.add(self.at(times + delay), since)
+        prompt = on_time(found, times)
+        _, chosen, ago = selected(found)
+        left = np.concatenate((times - since, chosen - ago))[np.concatenate((prompt, ago >= 0))]
+        waited = np.concatenate((since, ago))[np.concatenate((prompt, ago >= 0))] - least
+        self._wait(left, waited, found.time)
         known = (found.queued != NEVER) & ~found.again
         self.queued.add(self.at(found.time[known]), found.queued[known])
+        self._wait(found.time[known] - found.queued[known], found.queued[known], view.left)
+
+    def _wait(self, left: Ints, waited: Ints, departures: Ints) -> None:
+        """Add the time that a segment would have waited if it had left at any time, from segments that did.
+
+        Segments of which it is not known waited like the one before.
+        """
+        if not len(left):
+            return
+        order = np.argsort(left, kind="stable")
+        known = np.searchsorted(left[order], departures, side="right") - 1
+        departures, waited = departures[known >= 0], waited[order][known[known >= 0]]
+        first, last = self.at(departures[[0, -1]]).tolist()
+        step = self.length // MOMENTS
+        times = self.start + self.length * first + step * np.arange(MOMENTS * (last + 1 - first)) + step // 2
+        at = np.searchsorted(departures, times, side="right") - 1
+        still = np.where(at >= 0, np.maximum(departures[at] + waited[at] - times, 0), 0)
+        rounds = np.arange(first, last + 1)
+        self.waits.total[rounds] += still.reshape(-1, MOMENTS).mean(axis=1)
+        self.waits.count[rounds] = 1
 
     def finish(self) -> None:
-        """Carry the acknowledged numbers forward, after the last batch."""
+        """Fill in what follows from other rounds, after the last batch."""
         self.acked = np.maximum.accumulate(self.acked)
+        first = np.argmax(self.waits.count > 0)
+        self.waits.count[: first if self.waits.count.any() else 0] = 1  # before the first segment, nothing waited
 
-    def delay(self, where: Place) -> Ints:
-        """Return the mean round trip in each round, in ns; NONE where no segment shows it."""
-        one, other = self.beyond.mean(), self.queued.mean()
+    def delay(self, where: Place, turn: int) -> Ints:
+        """Return the mean round trip in the last `turn` rounds, in ns; NONE where no segment shows it."""
+        one, other = self.beyond.mean(turn), self.queued.mean(turn)
         if where.name == "sender":
             return np.where(one == NONE, NONE, one + (where.behind or 0))
         if where.name == "receiver":
             return np.where(other == NONE, NONE, other + (where.rtt or 0))
         return np.where(one == NONE, NONE, one + (where.behind or 0) + np.where(other == NONE, 0, other))
+
+
+def _surely_known(found: SegmentsAndAcks, view: SenderView) -> Ints:
+    """Return the last ACK that had arrived when each segment left, even if there was a queue too short to count."""
+    if view.exact or (found.queued != NEVER).any():
+        return np.maximum(view.known, 0)
+    hidden = max(int(STANDING * found.rtt), STANDING_LEAST_NS)
+    return np.maximum(np.searchsorted(view.arrived, view.left - hidden, side="right") - 1, 0)
+
+
+def recent(column: Any, turn: int) -> Any:
+    """Return the largest value of the last `turn` rounds."""
+    if turn == 1 or not len(column):
+        return column.copy()
+    padded = np.concatenate((np.repeat(column[:1], turn - 1), column))
+    return np.lib.stride_tricks.sliding_window_view(padded, turn).max(axis=1)
+
+
+def recent_sum(column: Any, turn: int) -> Any:
+    """Return the sum of the last `turn` rounds."""
+    total = np.cumsum(column, axis=0)
+    total[turn:] -= total[:-turn].copy()
+    return total

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from lab.ext.explain.display import evidence
 from lab.ext.explain.explaining import Explanation, explain
 from lab.ext.explain.limits import Limit
-from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, handshake, pcap, windows
+from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, handshake, pcap, seq_of, windows
 
 DATA = Path(__file__).parents[2] / "data"
 
@@ -31,6 +32,18 @@ def test_a_doubling_flight_is_slow_start(tmp_path: Path) -> None:
     assert found.facts.where.name == "sender"
     assert found.facts.where.rtt == pytest.approx(40_000_000, rel=0.01)
     assert found.facts.initial_window == 2 * MSS
+
+
+def test_a_sender_starts_slowly_again_after_a_pause(tmp_path: Path) -> None:
+    packets = windows(40, [2, 4, 8, 16, 32, 64])
+    end, at = max(each.ack for each in packets), 1300.0
+    for count in (10, 20, 40):
+        packets += [Packet(at + 0.001 * each, seq=end + each * MSS, size=MSS) for each in range(count)]
+        end, at = end + count * MSS, at + 40
+        packets.append(Packet(at, back=True, ack=end))
+    found = _explained(tmp_path, packets)
+    again = [each for each in found.stretches if each.limit is Limit.SLOW_START and each.start > found.start + 10**9]
+    assert sum(each.seconds for each in again) > 0.06
 
 
 def test_a_full_receive_window_is_named_with_its_size(tmp_path: Path) -> None:
@@ -93,6 +106,72 @@ def test_a_pause_is_not_nagles_if_the_round_trip_is_shorter_than_a_tick(tmp_path
         at, seq = 2 + 500 * turn, 1 + 10 * turn
         packets += [Packet(at, seq=seq, size=10, flags=ACK | PSH), Packet(at + 0.05, back=True, ack=seq + 10)]
     assert _explained(tmp_path, packets).shares[Limit.IDLE] > 0.9
+
+
+def test_a_probe_does_not_end_the_limit_of_a_full_window(tmp_path: Path) -> None:
+    packets, end = handshake(10), 1
+    for turn in range(40):  # the window of the handshake lasts for four of them
+        at = 20 + 100 * turn
+        packets += [Packet(at + 0.001 * each, seq=end + each * MSS, size=MSS) for each in range(10)]
+        end += 10 * MSS
+        packets.append(Packet(at + 10, back=True, ack=end - MSS, window=MSS))
+        packets.append(Packet(at + 30, seq=end - MSS, size=MSS))  # a tail loss probe, 20 ms later
+        packets.append(Packet(at + 100, back=True, ack=end, window=10 * MSS))
+    assert _explained(tmp_path, packets).shares[Limit.WINDOW] > 0.85
+
+
+def test_a_repair_that_sends_nothing_for_many_acks_waits_for_the_window(tmp_path: Path) -> None:
+    packets = windows(20, [40] * 6, window=40 * MSS)
+    lost = max(each.ack for each in packets)
+    packets += [Packet(140.01 + 0.001 * each, seq=lost + each * MSS, size=MSS) for each in range(40)]
+    for each in range(2, 40):  # the queue is long: the ACKs take half a second
+        block = struct.pack(">BBBBII", 1, 1, 5, 10, seq_of(lost + MSS), seq_of(lost + each * MSS))
+        packets.append(Packet(160 + 13 * each, back=True, ack=lost, window=40 * MSS, options=block))
+    packets += [Packet(200.0, seq=lost, size=MSS), Packet(650, seq=lost, size=MSS)]
+    packets += [Packet(680, back=True, ack=lost + 40 * MSS, window=40 * MSS)]
+    assert _explained(tmp_path, packets).shares[Limit.WINDOW] > 0.85
+
+
+def test_writes_that_coincide_with_acks_are_the_programs(tmp_path: Path) -> None:
+    packets, end = handshake(40, scale=7), 1
+    for turn in range(200):  # every 4 ms, ten of them in a round trip
+        at = 41 + 4 * turn
+        packets += [Packet(at + 0.001 * each, seq=end + each * MSS, size=MSS) for each in range(6)]
+        acks = [
+            Packet(at + 39.59 + 0.2 * each, back=True, ack=end + 2 * (each + 1) * MSS, window=4000) for each in range(3)
+        ]
+        end += 6 * MSS
+        packets += acks
+    assert _explained(tmp_path, packets).shares[Limit.IDLE] > 0.8
+
+
+def test_acks_that_were_held_back_are_no_queue(tmp_path: Path) -> None:
+    packets, left = handshake(10, scale=7), [11.0] * 12  # a window of 12 segments, after a loss
+    packets += [Packet(16, seq=1, size=MSS)]
+    arrived, held = 0.0, 0
+    for number in range(1, 900, 2):  # a busy receiver acknowledges every other dozen at once, after 40 ms
+        arrived = max(left[number] + 10, arrived + 0.2)
+        held += 2
+        late = number // 12 % 2
+        if not late or number % 12 == 11:
+            at = arrived + (40 if late else 0)
+            packets.append(Packet(at, back=True, ack=1 + (number + 1) * MSS, window=4000))
+            left += [at + 0.001] * held
+            held = 0
+    packets += [Packet(at, seq=1 + number * MSS, size=MSS) for number, at in enumerate(left)]
+    shares = _explained(tmp_path, packets).shares
+    assert shares[Limit.CWND] > 0.8
+    assert Limit.RATE not in shares
+
+
+def test_super_packets_that_pass_together_show_the_bottlenecks_rate(tmp_path: Path) -> None:
+    packets, end = handshake(30, scale=7, at="receiver"), 1
+    for turn in range(400):  # without timestamps
+        at = 40.0 + turn
+        packets += [Packet(at, seq=end + each * MSS, size=MSS) for each in range(3)]
+        end += 3 * MSS
+        packets.append(Packet(at, back=True, ack=end, window=4000))
+    assert _explained(tmp_path, packets).shares[Limit.RATE] > 0.6
 
 
 def test_a_closed_window_is_found_without_the_beginning(tmp_path: Path) -> None:
@@ -262,6 +341,17 @@ def test_a_third_of_the_flight_acknowledged_in_silence_is_a_full_send_buffer(tmp
             packets.append(Packet(at + 60 - (burst - each), back=True, ack=end + each * MSS, window=4000))
         end += burst * MSS
     assert _explained(tmp_path, packets).shares[Limit.SEND_BUFFER] > 0.6
+
+
+def test_a_full_send_buffer_is_found_behind_a_pacer(tmp_path: Path) -> None:
+    packets, left = handshake(60, scale=7), [61 + 1.2 * number for number in range(60)]  # a buffer of 60 segments
+    while len(left) < 1000:
+        woken = left[len(left) - 41] + 60  # the program is woken when a third of the buffer is free
+        left += [max(woken, left[-1] + 1.2) + 1.2 * number for number in range(20)]
+    packets += [Packet(at, seq=1 + number * MSS, size=MSS) for number, at in enumerate(left)]
+    for number in range(2, len(left) + 1, 2):
+        packets.append(Packet(left[number - 1] + 59.999, back=True, ack=1 + number * MSS, window=4000))
+    assert _explained(tmp_path, packets).shares[Limit.SEND_BUFFER] > 0.1
 
 
 def test_the_retransmission_timer_is_a_time_out(tmp_path: Path) -> None:

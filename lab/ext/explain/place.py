@@ -1,0 +1,230 @@
+"""Tell where packets were captured, and turn the exchange into the sender's view: when segments left, what it knew."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lab.ext.explain.connections import FoundConnection, Rows
+from lab.ext.explain.exchange import NEVER, SegmentsAndAcks
+from lab.ext.explain.limits import CLEARLY, GROUP, HELD, LOCAL, SAME_MOMENT_LEAST_NS, TICK_NS, TOGETHER
+from lab.metric.arrays import Bools, Ints, np
+from lab.metric.packets import ACK, RST, SYN
+
+
+@dataclass(frozen=True)
+class Place:
+    """Says where the packets were captured, and what the two parts of the round trip are at least, in ns.
+
+    `beyond` is the time from a segment at the capture to its ACK; `behind`, from an ACK at the capture to the segment
+    that it releases. None means unknown.
+    """
+
+    name: str  # "sender", "receiver", "between" or "unknown"
+    beyond: int | None
+    behind: int | None
+    reason: str
+
+    @property
+    def rtt(self) -> int | None:
+        """Return the least round trip in ns."""
+        return None if self.beyond is None or self.behind is None else self.beyond + self.behind
+
+
+def to_acks(found: SegmentsAndAcks) -> tuple[Ints, Ints]:
+    """Return (times of ACKs, time since the segment that they acknowledge), of segments that were sent once."""
+    if not len(found.time) or not len(found.ack):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    new = np.concatenate(([True], np.diff(found.ack) > 0))
+    at = np.searchsorted(found.highest, found.ack, side="left")
+    fits = new & (at < len(found.time))
+    at = np.minimum(at, len(found.time) - 1)
+    latest_again = np.maximum.accumulate(np.where(found.again, found.end, NEVER))
+    since = found.ack_time - found.time[at]
+    last = np.clip(np.searchsorted(found.time, found.ack_time, side="right") - 1, 0, None)
+    clean = latest_again[last] < found.seq[at] + 1  # no segment at or after this one was sent again
+    fits &= (found.highest[at] == found.ack) & ~found.again[at] & clean & (since >= 0)
+    return found.ack_time[fits], since[fits]
+
+
+def selected(found: SegmentsAndAcks) -> tuple[Ints, Ints, Ints]:
+    """Return (ends of segments, times of ACKs, time since the segment) of the ACKs that first selected a segment.
+
+    The segment is the last one of a SACK block.
+    """
+    fresh = np.flatnonzero(~found.again)
+    acks = np.flatnonzero(found.sack_right > found.ack)
+    if not len(fresh) or not len(acks):
+        empty = np.zeros(0, np.int64)
+        return empty, empty, empty
+    rights, first = np.unique(found.sack_right[acks], return_index=True)
+    at = fresh[np.minimum(np.searchsorted(found.end[fresh], rights), len(fresh) - 1)]
+    since = found.ack_time[acks[first]] - found.time[at]
+    fits = (found.end[at] == rights) & (since >= 0)
+    return rights[fits], found.ack_time[acks[first]][fits], since[fits]
+
+
+def on_time(found: SegmentsAndAcks, times: Ints) -> Bools:
+    """Return which ACKs, by their times, were not held back: those that cover no more than ACKs usually do.
+
+    A receiver that is busy, or whose window does not grow, acknowledges many segments at once, the first ones late.
+    """
+    new = np.flatnonzero(np.diff(found.ack, prepend=found.ack[:1]) > 0)
+    covers = np.diff(found.ack, prepend=found.ack[:1])
+    usual = int(np.median(covers[new])) if len(new) else 0
+    at = np.searchsorted(found.ack_time, times, side="left")
+    last = np.searchsorted(found.ack_time, times, side="right")
+    total = found.ack[last - 1] - found.ack[np.maximum(at - 1, 0)]
+    prompt: Bools = total <= HELD * usual
+    return prompt
+
+
+def to_data(found: SegmentsAndAcks) -> tuple[Ints, Ints]:
+    """Return (times of new segments, time since the ACK whose timestamp they echo, at least)."""
+    if not len(found.time) or not len(found.ack_time) or not (found.ack_value != NEVER).any():
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
+    own = np.flatnonzero(found.ack_value != NEVER)
+    values = np.maximum.accumulate(found.ack_value[own])
+    asked = (found.echo != NEVER) & ~found.again
+    at = np.searchsorted(values, found.echo, side="right") - 1
+    asked &= at >= 0
+    ack = own[np.maximum(at, 0)]
+    since = found.time - found.ack_time[ack]
+    asked &= (values[np.maximum(at, 0)] == found.echo) & (since >= 0)
+    return found.time[asked], since[asked]
+
+
+def place(rows: Rows, found: SegmentsAndAcks, connection: FoundConnection) -> Place:
+    """Return where the packets were captured, from timestamps, the handshake, or the moments of segments and ACKs."""
+    beyond = _least(to_acks(found)[1])
+    echoed = _least(to_data(found)[1])
+    opening, closing = _handshake(rows)  # SYN to SYN-ACK, SYN-ACK to ACK
+    opener = not connection.ways[connection.forward].syn_acks
+    behind: int | None
+    if opening is not None and closing is not None:
+        near = (opening, closing) if opener else (closing, opening)  # beyond, behind
+        beyond = near[0] if beyond is None else min(beyond, near[0])
+        behind = near[1] if echoed is None else min(near[1], echoed + TICK_NS)
+        reason = "the times within the handshake"
+    elif echoed is not None:
+        behind, reason = echoed, "the times to echoed timestamps"
+    else:
+        behind, reason = _released(found, beyond), "the times from ACKs to segments"
+    admitted = _admitted(found)
+    if behind is not None and len(admitted) >= GROUP and 2 * np.median(admitted) < behind:
+        behind, reason = int(admitted.min()), "segments that windows admitted sooner than the handshake's round trip"
+    if beyond is None or behind is None:
+        return Place("unknown", beyond, behind, "neither a handshake nor timestamps were captured")
+    whole = beyond + behind
+    if whole < SAME_MOMENT_LEAST_NS and CLEARLY * min(beyond, behind) >= whole:
+        return Place("sender", beyond, behind, "the round trip is too short to tell the ends apart")
+    if _near(behind, beyond):
+        return Place("sender", beyond, behind, reason)
+    if _near(beyond, behind):
+        return Place("receiver", beyond, behind, reason)
+    return Place("between", beyond, behind, reason)
+
+
+def _near(part: int, other: int) -> bool:
+    """Return whether this part of the round trip is so short that the capture was taken at its end."""
+    return part <= LOCAL * (part + other) or (part <= SAME_MOMENT_LEAST_NS and 2 * part <= other)
+
+
+def _admitted(found: SegmentsAndAcks) -> Ints:
+    """Return the time from each ACK that made room in the window to the first segment that needed the room.
+
+    If a proxy acknowledges data, these times are shorter than the handshake's round trip to the server.
+    """
+    if not len(found.edge):
+        return np.zeros(0, np.int64)
+    at = np.searchsorted(found.edge, found.end, side="left")
+    needs = (at > 0) & (at < len(found.edge)) & ~found.again
+    since = (found.time - found.ack_time[np.minimum(at, len(found.edge) - 1)])[needs]
+    return since[since >= 0]
+
+
+def _least(times: Ints) -> int | None:
+    return int(times.min()) if len(times) else None
+
+
+def _handshake(rows: Rows) -> tuple[int | None, int | None]:
+    """Return the times from SYN to SYN-ACK and from there to the ACK, without retransmissions, or None."""
+    flags = rows.flags & (SYN | ACK | RST)
+    syns, answers = np.flatnonzero(flags == SYN), np.flatnonzero(flags == SYN | ACK)
+    if len(syns) != 1 or len(answers) != 1 or syns[0] > answers[0]:
+        return None, None
+    opening = int(rows.time_ns[answers[0]] - rows.time_ns[syns[0]])
+    opener = rows.forward[syns[0]]
+    after = np.flatnonzero((rows.forward[: 64 + answers[0]] == opener) & (flags[: 64 + answers[0]] == ACK))
+    after = after[after > answers[0]]
+    return opening, int(rows.time_ns[after[0]] - rows.time_ns[answers[0]]) if len(after) else None
+
+
+def _released(found: SegmentsAndAcks, beyond: int | None) -> int | None:
+    """Return the least time from an ACK to the next segment if most segments follow an ACK at once, else None."""
+    if beyond is None or not len(found.ack_time):
+        return None
+    last = np.searchsorted(found.ack_time, found.time, side="right") - 1
+    since = (found.time - found.ack_time[np.maximum(last, 0)])[last >= 0]
+    soon = since <= LOCAL * beyond
+    return int(since.min()) if len(since) and soon.mean() > 0.5 else None
+
+
+@dataclass(frozen=True)
+class SenderView:
+    """Holds the sender's times: when segments left and when ACKs arrived, and the last ACK before each segment."""
+
+    order: Ints  # of segments, by the time at which they left
+    left: Ints  # ns, sorted
+    arrived: Ints  # ns, of ACKs
+    known: Ints  # index of the last ACK that had arrived when a segment left; -1 for none
+    slack: int  # ns: times closer than this count as the same moment
+    exact: bool  # whether the times are those of a capture at the sender
+
+
+def sender_view(found: SegmentsAndAcks, where: Place, slack: int, tick: int | None) -> SenderView:
+    """Return the view of the sender.
+
+    A capture at the sender shows it. Elsewhere, an ACK takes `Place.behind` to the sender and back, and timestamps
+    remove the time that segments waited in queues on their way, if their `tick` (ns) is short enough.
+    """
+    left, arrived = found.time, found.ack_time
+    if where.name == "sender" and (where.rtt or 0) >= 2 * SAME_MOMENT_LEAST_NS:
+        slack = min(slack, (where.rtt or 0) // 2)
+    if where.name != "sender":
+        fine = tick is not None and (where.behind or 0) >= 2 * tick
+        slack = max(slack, 2 * (tick if tick and fine else TICK_NS))
+        arrived = arrived + max((where.behind or 0) - slack // 2, 0)  # never before the segment that it acknowledges
+        if fine:
+            left = left - np.where((found.queued != NEVER) & ~found.again, found.queued, 0)
+    order = np.argsort(left, kind="stable")
+    left = left[order]
+    known = np.searchsorted(arrived, left, side="right") - 1
+    if (np.diff(found.ack_packet) > 0).all():  # no segment knew a later ACK, though a clock shows the same time
+        known = np.minimum(known, np.searchsorted(found.ack_packet, found.packet[order]) - 1)
+    return SenderView(order, left, arrived, known, slack, where.name == "sender")
+
+
+def capacity(found: SegmentsAndAcks, where: Place) -> float:
+    """Return the rate at which groups of segments, or of ACKs at the sender, passed the capture when they came fastest.
+
+    In bytes per second; 0 if unknown. Behind the bottleneck, this is the bottleneck's rate (packet dispersion:
+    Siekkinen et al. 2005).
+    """
+    if where.name == "sender":
+        new = np.flatnonzero(np.diff(found.ack, prepend=found.ack[:1]) > 0)
+        time, reached = found.ack_time[new], found.ack[new]
+        holes = np.cumsum(found.sack_right != NEVER)[new]
+    else:
+        fresh = np.flatnonzero(~found.again)
+        time, reached = found.time[fresh], np.cumsum((found.end - found.seq)[fresh])
+        apart = np.diff(time)
+        usual = float(np.median(apart[apart > 0])) if (apart > 0).any() else 0.0
+        last = np.append(apart > TOGETHER * usual, True)[: len(time)]  # of a super-packet, whose segments pass together
+        time, reached = time[last], reached[last]
+        holes = np.zeros(len(time), np.int64)
+    if len(time) < 8 * GROUP:
+        return 0.0
+    took, carried = time[GROUP:] - time[:-GROUP], reached[GROUP:] - reached[:-GROUP]
+    usable = (took > 0) & (holes[GROUP:] == holes[:-GROUP])  # an ACK that fills a hole covers what came long before
+    rates = carried[usable] / took[usable]
+    return float(np.percentile(rates, 90) * 1e9) if len(rates) else 0.0
