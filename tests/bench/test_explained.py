@@ -79,7 +79,7 @@ def test_time_in_which_the_kernel_had_no_data_is_the_programs() -> None:
 
 
 def test_a_lost_syn_is_no_time_out_of_data() -> None:
-    waits = {"unacked": 1, "total_retrans": (0, 0, 1), "busy_time": 0}
+    waits: dict[str, int | tuple[int, ...]] = {"unacked": 1, "total_retrans": (0, 0, 1), "busy_time": 0}
     assert _accounted(_drawn("bulk"), **waits, bytes_sent=0) == "application"
     assert _accounted(_drawn("bulk"), **waits, bytes_sent=1448) == "congestion window"
 
