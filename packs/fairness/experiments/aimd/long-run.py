@@ -14,6 +14,7 @@ from lab import (
     Flow,
     Flows,
     Implied,
+    ModelMiss,
     Point,
     Steady,
     Sweep,
@@ -67,4 +68,8 @@ EXPERIMENT = Experiment(
         0.05, because="'about' leaves a twentieth: one of two with a quarter more than the other has 0.99"
     ),
     accuracy=Within(0.05, because="the law is of an endless run, and this one has about seventy sawteeth"),
+    unexplained="with random times, Jain's index is 0.93 to 0.97 instead of 0.84 to 0.89, so phase effects explain "
+    "most of the distance to 1; whether the rest ends with longer runs is open",
+    expect="not reproduced",
+    misses=(ModelMiss("reno", because="the law has flows that lose in step, and phase effects choose the loser"),),
 )
