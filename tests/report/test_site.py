@@ -41,7 +41,8 @@ def notebook(path: Path, *cells: str) -> None:
 
 def _found_in(project: Path, *packs: Path) -> SimpleNamespace:
     """Stands for `lab.spec.shipped`, with these folders only."""
-    return SimpleNamespace(places=lambda: (project, *packs), project=lambda: project, EXPERIMENTS=shipped.EXPERIMENTS)
+    mine = {"places": lambda: (project, *packs), "project": lambda: project}
+    return SimpleNamespace(**{**vars(shipped), **mine})
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -143,7 +144,7 @@ def test_a_file_that_is_wrong_does_not_pass(run: Run, wrong: tuple[str, str]) ->
 def test_a_model_that_forgets_the_ethernet_overhead_does_not_pass(
     run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("lab.model.line.ETHERNET", 0)
+    monkeypatch.setattr("lab.model.line.ethernet", SimpleNamespace(AROUND=0))
     _played.cache_clear()
     shutil.rmtree(folder / "results" / "predictions")  # they know the model by its files, which are as they were
     claim = run(results=folder / "results")
