@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,7 +20,7 @@ from lab.verdict.judged import scenario_of
 
 DAY = "2026-01-01"
 KERNEL = {"name": "7.2", "version": "7.2", "id": "", "hz": 1000, "patches": []}
-NO_FRAME = 0  # bytes that a model without Ethernet's headers adds to a packet
+NO_FRAME = SimpleNamespace(AROUND=0)  # a model without Ethernet's headers
 
 
 def full(drawn: Drawn) -> bool:
@@ -63,7 +64,7 @@ def test_an_error_planted_in_the_model_is_found(tmp_path: Path, monkeypatch: pyt
     began = record.started
     shutil.rmtree(Store(tmp_path).predictions)
     _played.cache_clear()
-    monkeypatch.setattr(line, "ETHERNET", NO_FRAME)
+    monkeypatch.setattr(line, "ethernet", NO_FRAME)
     planted = run(case, kernel, tmp_path)
     assert planted.missed
     assert planted.result.after_the_fact  # the trial was in the store: it did not run again

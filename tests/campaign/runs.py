@@ -54,7 +54,7 @@ class Ran:
 
 def reference(folder: Path) -> Reference:
     """Write the claim into `folder` and run it twice: first to make what caches keep."""
-    (folder / "claim.py").write_text(CLAIM.format(arms=("one", "two")).replace("500 ms", "100 ms"))
+    (folder / "claim.py").write_text(CLAIM.format(duration="100 ms", arms=("one", "two")))
     (folder / "two.yaml").write_text(TWO)
     ended(started(folder, folder / "warm"))
     begun = time.monotonic()

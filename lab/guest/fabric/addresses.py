@@ -33,7 +33,7 @@ def differences(
 ) -> Iterator[tuple[str, object, object]]:
     """Yield (name, requested value, actual value) for the addresses of each of a node's interfaces.
 
-    `names` has the interfaces by number. The link-local addresses that the kernel adds are left out.
+    `names` has the interfaces by number. Further addresses, of the kernel or of a workload's program, are left out.
     """
     found: dict[str, list[_Address]] = {}
     for body in netlink.dump("listing addresses", RTM_GETADDR, _IFADDR.pack(0, 0, 0, 0, 0)):
@@ -44,12 +44,8 @@ def differences(
             found.setdefault(names[number], []).append(ipaddress.ip_interface(f"{address}/{length}"))
     for end in ends:
         wanted = {ipaddress.ip_interface(text) for text in end.addresses}
-        actual = {each for each in found.get(end.name, ()) if each in wanted or not _is_automatic(each)}
+        actual = {each for each in found.get(end.name, ()) if each in wanted}
         yield f"{end.node}: {end.name} addresses", _words(wanted), _words(actual)
-
-
-def _is_automatic(address: _Address) -> bool:
-    return address.version == 6 and address.is_link_local
 
 
 def _words(addresses: set[_Address]) -> str:

@@ -51,11 +51,16 @@ def differences(
 ) -> Iterator[tuple[str, object, object]]:
     """Yield (name, requested value, actual value) for each route of a node with these interfaces.
 
-    `names` has the interfaces by number.
+    `names` has the interfaces by number. The kernel's own routes may have metrics that a workload's program gave them,
+    such as an initial window.
     """
     actual = found(netlink, names)
-    several = [route for route in node.routes if route.hops]
-    yield from compared(node.name, [*several, *(route for end in ends for route in through(node, end))], actual)
+    yield from compared(node.name, node.routes, actual)
+    declared = {_key(route) for route in node.routes}
+    for route in (route for end in ends for route in through(node, end)):
+        if (key := _key(route)) not in declared:
+            hops, there = _wanted(route)["hops"], [each["hops"] for each in actual.get(key, [])]
+            yield f"{node.name}: route to {route.to}", hops, hops if hops in there else next(iter(there), None)
     for vrf in node.vrfs:
         for last in ("0.0.0.0/0", "::/0"):
             where = f"{node.name}: the end of the table of VRF {vrf.name}, {last}"

@@ -79,7 +79,7 @@ def files(at):
     attempt("write to the lab", opened, at(host["lab"]) + "/units.py")
     attempt("change a date of the lab", dated_again, at(host["lab"]) + "/units.py")
     attempt("write to the kernel", opened, at(host["kernel"]))
-    attempt("write to a program", opened, at("/usr/bin/env"))
+    attempt("write to a program", opened, at("/usr/bin/cksum"))  # nobody runs it, so it is never busy
     attempt("read a process", read, at("/proc") + "/%d/environ" % host["victim"])
     attempt("read a process's memory", read, at("/proc") + "/%d/mem" % host["victim"])
     attempt("read the host's settings", read, at("/proc") + "/sys/kernel/hostname")
