@@ -51,20 +51,25 @@ def differences(
 ) -> Iterator[tuple[str, object, object]]:
     """Yield (name, requested value, actual value) for each route of a node with these interfaces.
 
-    `names` has the interfaces by number. The kernel's own routes may have metrics that a workload's program gave them,
-    such as an initial window.
+    `names` has the interfaces by number. The kernel's own routes may have initial windows, which a workload's program
+    gave them.
     """
     actual = found(netlink, names)
     yield from compared(node.name, node.routes, actual)
     declared = {_key(route) for route in node.routes}
     for route in (route for end in ends for route in through(node, end)):
         if (key := _key(route)) not in declared:
-            hops, there = _wanted(route)["hops"], [each["hops"] for each in actual.get(key, [])]
-            yield f"{node.name}: route to {route.to}", hops, hops if hops in there else next(iter(there), None)
+            yield from compared(node.name, [route], {key: [_sized(each) for each in actual.get(key, [])]})
     for vrf in node.vrfs:
         for last in ("0.0.0.0/0", "::/0"):
             where = f"{node.name}: the end of the table of VRF {vrf.name}, {last}"
             yield where, True, (last, vrf.table, LAST) in actual
+
+
+def _sized(route: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a route without its initial windows."""
+    sizes = {kind: number for kind, number in route["metrics"].items() if kind in (2, 8)}
+    return {"hops": route["hops"], "metrics": sizes}
 
 
 def compared(node: str, routes: Iterable[Route], actual: KernelRoutes) -> Iterator[tuple[str, object, object]]:
