@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from lab.errors import InputError
-from lab.machine.kernel import BuildFailed, MissingTool, build, folder, installed
+from lab.machine.kernel import BuildFailed, MissingTool, build, compilers, folder, installed
 from lab.machine.kernel.uml import builder, compiling, recipe, source
 from lab.machine.kernel.uml.recipe import Patch
 from lab.spec.variant import ResolvedVariant
@@ -286,3 +286,23 @@ def test_two_builds_at_once_do_it_once(tree: Path) -> None:
         with process:
             assert process.wait(30) == 0
     assert builds(tree) == 1
+
+
+def test_a_ctrl_c_while_the_time_limit_starts_ends_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    start, timers = threading.Timer.start, list[threading.Timer]()
+
+    def interrupted(timer: threading.Timer) -> None:
+        start(timer)
+        timers.append(timer)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Timer, "start", interrupted)
+    arguments = (tmp_path, dict(os.environ), compilers.PROGRAM, "the build", lambda _: None)
+    with pytest.raises(KeyboardInterrupt):
+        compiling._execute(["sh", "-c", "echo $$ > pid; exec sleep 60"], *arguments)
+    (timer,) = timers
+    timer.join(10)
+    assert not timer.is_alive(), "otherwise the program would not end before it"
+    if (tmp_path / "pid").exists():
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), 0)

@@ -248,8 +248,9 @@ def _execute(
     )
     assert process.stdout is not None
     timer = threading.Timer(limits.wall.seconds, _kill, [process.pid])
-    timer.start()
+    timer.daemon = True
     try:
+        timer.start()  # a Ctrl-C may come in here, too
         for line in process.stdout:
             hear(line)
         process.wait()  # it may close its output before it ends
