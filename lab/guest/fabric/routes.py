@@ -110,9 +110,9 @@ def _all(netlink: Netlink, names: Mapping[int, str]) -> Iterator[tuple[Key, dict
         given = attributes(body[_RTMSG.size :])
         address = ipaddress.ip_address(given.get(1, bytes(lengths[family])).ljust(lengths[family], b"\0"))
         key = f"{address}/{prefix_length}", _number(given, 15, table), _number(given, 6, 0)
-        metrics = {kind: struct.unpack("=I", value)[0] for kind, value in attributes(given.get(8, b"")).items()}
+        metrics = attributes(given.get(8, b""))
         hops = [*_several(given[9], names)] if 9 in given else [_hop(given, names.get(_number(given, 4, 0)), 1)]
-        kept = {kind: metrics[kind] for kind in (2, 8, 11, 14) if kind in metrics}
+        kept = {kind: _number(metrics, kind, 0) for kind in (2, 8, 11, 14) if kind in metrics}
         yield key, {"hops": sorted(hops, key=str), "metrics": kept}
 
 
