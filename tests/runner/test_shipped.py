@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 import lab
+from lab.guest.trial import Trial
 from lab.machine.kernel import UmlKernel
+from lab.record.record import Record
+from lab.record.store import Store
+from lab.runner.plan import Settings, plan, trials_of
+from lab.runner.schedule import Runner
+from lab.spec import find, shipped
+from tests.conftest import Quiet
 
 pytestmark = pytest.mark.guest
 
@@ -49,3 +56,20 @@ def test_a_packs_claim_is_predicted_and_reproduced(name: str, kernel: UmlKernel,
     (claim,) = lab.run(name, kernel=kernel.id, results=tmp_path)
     assert claim.passed, claim
     assert claim.verdict.kind == "reproduced", claim
+
+
+def programs_of(trial: Trial) -> tuple[str, ...]:
+    flows = trial.workload.get("flows") or [{"workload": trial.workload}]
+    return tuple(sorted({name for flow in flows for name in flow["workload"].get("contents", ())}))
+
+
+@pytest.mark.parametrize("pack", shipped.packs())
+def test_every_program_of_a_pack_runs(pack: str, kernel: UmlKernel, tmp_path: Path) -> None:
+    planned = plan(find.find([pack]), Settings(kernel))
+    trials = trials_of(each for each in planned if each.kernel.id == kernel.id)
+    one_each = {programs_of(trial): trial for trial in trials}
+    found = Runner(Store(tmp_path), [kernel]).run([*one_each.values()], Quiet())
+    assert found
+    for record in found.values():
+        assert isinstance(record, Record), record
+        assert record.invalid == (), record
