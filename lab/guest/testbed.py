@@ -60,7 +60,8 @@ class Testbed:
     undo: ExitStack  # ends the processes started here, if they still run
     chance: str = ""  # the start of all random draws here; it depends on the trial's seed
     own_port: int | None = None  # the port of the workload's server, if it runs beside other workloads
-    beat_ns: int = POLL_NS  # workloads begin when the clock shows a multiple of it
+    beat_ns: int = POLL_NS  # workloads begin when the clock shows a multiple of it, plus phase_ns
+    phase_ns: int = 0
     compiled: Path = Path()  # the folder of the programs that were compiled for the trial
     queue: Callable[[str, str], Mapping[str, Any]] = _no_queues  # (link, way) -> the state of its queue
 
@@ -70,6 +71,10 @@ class Testbed:
         out.mkdir()
         chance, compiled = f"{self.chance}.{name}", self.compiled / name
         return replace(self, out=out, undo=undo, chance=chance, own_port=port, compiled=compiled)
+
+    def off_beat(self) -> Testbed:
+        """Return the testbed with a beat that falls on this moment."""
+        return replace(self, phase_ns=time.monotonic_ns() % self.beat_ns)
 
     def port(self, usual: int) -> int:
         """Return the port of the workload's server: the default port, unless several workloads run side by side."""
@@ -149,7 +154,8 @@ class Testbed:
         deadline = time.monotonic() + READY_SECONDS
         with Alarm() as alarm:
             while time.monotonic() < deadline:
-                alarm.wait((time.monotonic_ns() // self.beat_ns + 1) * self.beat_ns)
+                beats = (time.monotonic_ns() - self.phase_ns) // self.beat_ns
+                alarm.wait((beats + 1) * self.beat_ns + self.phase_ns)
                 if _listens(process.pid, port, protocol):
                     return
                 if process.poll() is not None:

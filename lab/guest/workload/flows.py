@@ -55,7 +55,8 @@ class Flow(Checked, frozen=True):
 
     The flow starts `start` after the trial's workload, or up to `spread` later, drawn from the seed. On deterministic
     wires, flows that start at the same time stay in step, unlike real flows (Floyd and Jacobson, 1992). A workload that
-    has to wait for its server starts 5 ms later.
+    waits for its server connects on the next multiple of 20 ms of virtual time (5 ms of real time), where the kernel's
+    ticks fall. With a `spread`, it connects exactly 20 ms (5 ms) after the moment that was drawn.
     """
 
     name: str
@@ -77,7 +78,7 @@ class Flow(Checked, frozen=True):
         start_ns = time.time_ns()
         try:
             if not waited:
-                self.workload.run(testbed)
+                self.workload.run(testbed.off_beat() if self.spread.ns else testbed)
         except WorkloadError as error:
             raise WorkloadError(f"flow '{self.name}': {error}") from None
         return self.name, {"port": testbed.port(0), "start_ns": start_ns}

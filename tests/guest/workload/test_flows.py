@@ -191,3 +191,19 @@ def test_what_waits_in_a_queue_is_seen_on_both_sides_of_it(perform: Perform) -> 
     # 245 frames queue and are in flight, 10 ms of it: the rest waits for the others' time on the wire
     assert waited.max() == pytest.approx(245 * 1538 * 8 / 100e6 - 0.010, abs=0.3e-3)
     assert metric.queue_delay("bottleneck", 1.0)(record).number == waited.max()
+
+
+@pytest.mark.guest
+def test_a_flow_with_a_spread_connects_at_the_moment_that_was_drawn(perform: Perform) -> None:
+    drawn = tuple(
+        Flow(f"drawn-{number}", Bulk(size=Size.of("1 MiB")), spread=Duration.of("10 ms")) for number in range(4)
+    )
+    record = perform("symmetric-1g", Flows((*drawn, Flow("on-beat", Bulk(size=Size.of("1 MiB"))))))
+    begun = metric.flows_of(record)
+    late = {
+        name: metric.part_of(record, name).json(outputs.BULK_SENDER)["start_ns"] - flow["start_ns"]
+        for name, flow in begun.items()
+    }
+    assert all(abs(late[flow.name] - 20e6) < 0.1e6 for flow in drawn), late  # a timer slack of 50 us, twice
+    assert len({begun[flow.name]["start_ns"] // 1_000_000 for flow in drawn}) > 1
+    assert (begun["on-beat"]["start_ns"] + late["on-beat"]) % 20_000_000 < 0.1e6
