@@ -9,6 +9,7 @@ from lab.record.record import TRIAL_FILE
 from lab.report.tested import TestedCase, TestedClaim
 from lab.spec.case import CaseKey
 
+_DIGITS = 12  # of an address on paper
 # Shown instead of a link to packets, for claims whose figures do not need any.
 NO_CAPTURE = "No packets were captured: the figures are from what programs and the kernel report. Records:"
 
@@ -19,8 +20,8 @@ def copy_of(capture: str) -> str:
 
 
 def source_file(claim: str) -> str:
-    """Return the path of an experiment file in a report. The file has a text suffix, so that every browser shows it."""
-    return f"experiments/{claim}.py.txt"
+    """Return the path of the page of an experiment file in a report. The file itself stands beside it, as .py."""
+    return f"experiments/{claim}.html"
 
 
 def source(claim: TestedClaim) -> str:
@@ -52,7 +53,8 @@ def base(claim: TestedClaim, each: TestedCase) -> Iterator[str]:
 def packets(claim: TestedClaim, decides: TestedCase, name: str) -> str:
     """Return a link to the trial of `decides` with its packets, else to another trial of the claim with packets.
 
-    Without a capture, the link leads to the trial of `decides`. "" without a record. Screen readers announce `name`.
+    Without a capture, the link leads to the trial of `decides`, and a remark says why. "" without a record. Screen
+    readers announce `name`. Paper shows the start of the trial's address.
     """
     having = [each for each in (decides, *claim.tested) if each.record and each.capture]
     shown = next(iter(having), decides)
@@ -61,7 +63,9 @@ def packets(claim: TestedClaim, decides: TestedCase, name: str) -> str:
     kind = "packets" if having else "trial"
     target = claim.folder_of(shown.record) + ("index.html" if claim.in_report else TRIAL_FILE)
     anchor = f"#{shown.capture}" if having and claim.in_report else ""
-    return f'<a href="{escape(target + anchor)}" aria-label="{kind} of {escape(name)}">{kind}</a>'
+    remark = "" if having else ' <small class="about">no capture</small>'
+    printed = f'data-trial="{shown.record.address[:_DIGITS]}"'
+    return f'<a href="{escape(target + anchor)}" aria-label="{kind} of {escape(name)}" {printed}>{kind}</a>{remark}'
 
 
 def capture(claim: TestedClaim, each: TestedCase) -> Iterator[str]:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from html import escape
+from typing import get_args
 
 from lab.report.article import Article
 from lab.report.claim import Claim
 from lab.report.dots import end_of_axis, places
+from lab.verdict import Kind
 
 _WIDTH, _RADIUS = 320, 6
 _STEP = 2 * _RADIUS + 2  # between dots that would cover each other
@@ -20,7 +23,7 @@ def miniature(article: Article) -> str:
     Dots have the colours of verdicts, and are rings if the claim was not reproduced. They stand on an axis whose middle
     is the claimed figure, and pile up. Claims without a figure are squares right of the axis.
     """
-    shown = [claim for claim in article if claim.verdict.kind != "skipped"]
+    shown = _shown(article)
     if not shown:
         return ""
     found, end = places(shown), end_of_axis(shown)
@@ -31,31 +34,41 @@ def miniature(article: Article) -> str:
         y = height - _STEP * piled[column] - _STEP / 2
         piled[column] += 1
         marks.append(_mark(claim, column, y, claim.name in found))
-    middle = _AXIS * _WIDTH / 2
     said = "; ".join(f"{claim.short}: {claim.verdict.kind}" for claim in shown)
     return (
-        f'<svg class="miniature" viewBox="0 0 {_WIDTH} {height + 16}" role="img" aria-label="{escape(said)}">'
-        f'<line class="axis-line" x1="0" x2="{_AXIS * _WIDTH:g}" y1="{height}" y2="{height}"/>'
-        f'<line class="axis-line" x1="{middle:g}" x2="{middle:g}" y1="0" y2="{height}"/>'
-        f"{''.join(marks)}"
-        f'<text x="0" y="{height + 13}">÷ {end:g}</text><text x="{middle:g}" y="{height + 13}" text-anchor="middle">as '
-        f'claimed</text><text x="{_AXIS * _WIDTH:g}" y="{height + 13}" text-anchor="end">× {end:g}</text></svg>'
+        f'<svg class="miniature" viewBox="0 0 {_WIDTH} {height + 31}" role="img" aria-label="{escape(said)}">'
+        f"{_axis(end, height) if found else ''}{''.join(marks)}</svg>"
     )
 
 
-def key() -> str:
-    """Return a line that explains the marks and the axis of all pictures."""
-    signs = [
-        (_sign("reproduced", True), "reproduced"),
-        (_sign("partly", True), "partly, or inconclusive"),
-        (_sign("not-reproduced", True), "not reproduced"),
-        (_sign("not-testable-as-stated", False), "without a figure"),
-    ]
-    said = "".join(f"<span>{sign} {meaning}</span>" for sign, meaning in signs)
+def _axis(end: float, height: int) -> str:
+    """Return the axis with its ends, its middle and its quantity, which has no unit."""
+    right, middle, text = _AXIS * _WIDTH, _AXIS * _WIDTH / 2, height + 13
     return (
-        '<p class="key"><span>Each dot is a claim, placed by its measured ÷ claimed figure; a dot at an end may be '
-        f"farther away.</span>{said}</p>"
+        f'<line class="axis-line" x1="0" x2="{right:g}" y1="{height}" y2="{height}"/>'
+        f'<line class="axis-line" x1="{middle:g}" x2="{middle:g}" y1="0" y2="{height}"/>'
+        f'<text x="0" y="{text}">÷ {end:g}</text><text x="{middle:g}" y="{text}" text-anchor="middle">as claimed</text>'
+        f'<text x="{right:g}" y="{text}" text-anchor="end">× {end:g}</text>'
+        f'<text x="{middle:g}" y="{height + 28}" text-anchor="middle">measured ÷ claimed</text>'
     )
+
+
+def key(articles: Iterable[Article]) -> str:
+    """Return a line that explains the axis and every mark in the pictures of these articles, or "" without marks."""
+    marks = {(claim.verdict.kind, claim.name in places([claim])) for article in articles for claim in _shown(article)}
+    if not marks:
+        return ""
+    order: tuple[Kind, ...] = get_args(Kind)
+    said = "".join(
+        f"<span>{_sign(kind.replace(' ', '-'), placed)} {kind}{'' if placed else ', no figure to divide'}</span>"
+        for kind, placed in sorted(marks, key=lambda mark: (not mark[1], order.index(mark[0])))
+    )
+    about = "Each mark is a claim, placed by its measured ÷ claimed figure; a mark at an end may be farther away."
+    return f'<p class="key"><span>{about}</span>{said}</p>'
+
+
+def _shown(article: Article) -> list[Claim]:
+    return [claim for claim in article if claim.verdict.kind != "skipped"]
 
 
 def _sign(kind: str, has_place: bool) -> str:

@@ -13,10 +13,10 @@ from lab.report.claim import Claim
 from lab.report.claims import Claims
 from lab.report.colophon import imprint
 from lab.report.miniature import key, miniature
-from lab.report.tally import tally, tested, worst
+from lab.report.tally import tally, tested, worst, worst_law
 from lab.report.tested import TestedCase
 from lab.spec.prediction import Kind as PredictionKind
-from lab.verdict import Kind
+from lab.verdict import Kind, Result
 
 _HEAD = ("Claim", "Article", "Verdict", "Why", "Model error", "Packets")
 
@@ -63,7 +63,7 @@ def _found(articles: Sequence[Article], kind: str) -> list[str]:
     counts = f"{wording.plural(len(claims), 'claim')} of {wording.plural(len(articles), kind)}"
     return [
         f'<p class="sum">{counts}: {_counted(claims)}</p>',
-        key() if any(map(miniature, articles)) else "",
+        key(articles),
         f'<div class="findings">{"".join(map(_finding, articles))}</div>',
         f"<p>{_predictions(claims)}</p>",
     ]
@@ -94,13 +94,32 @@ def _predictions(claims: Claims) -> str:
     said = [f"{off} of them further off than their experiment allows"] if off else []
     said += [f"{open_} undecided because of chance" if off else f"{open_} of them undecided"] if open_ else []
     allowed = ", ".join(said) or "all as accurate as declared"
-    of = next(claim for claim, each in found if each is result)
     kinds = [each.prediction.kind for _, each in found if each.prediction]
     copies = sum(kind in ("replay", "simulation") for kind in kinds)
     having = ", ".join(f"{kind} {kinds.count(kind)}" for kind in get_args(PredictionKind) if kind in kinds)
     having += f"; {copies} of them copy the kernel's own rules" if copies else ""
-    largest = f'{html.model_error(result)} (<a href="{_address(of)}">{escape(of.id)}</a>)'
-    return f"{len(found)} predictions tested ({having}), {allowed}. The largest error is {largest}."
+    return f"{len(found)} predictions tested ({having}), {allowed}. {' '.join(_largest(claims))}"
+
+
+def _largest(claims: Claims) -> Iterator[str]:
+    """Yield a sentence with the largest error, and its claim, of each sort of predictor."""
+    owners = {id(each): claim for claim, each in tested(claims)}
+
+    def of(result: Result) -> str:
+        claim = owners[id(result)]
+        return f' (<a href="{_address(claim)}">{escape(claim.id)}</a>)'
+
+    sorts: dict[str, tuple[PredictionKind, ...]] = {
+        "a replay of the kernel's rules": ("replay", "simulation"),
+        "a law": ("law",),
+        "a definition": ("definition",),
+    }
+    for name, kinds in sorts.items():
+        if (result := worst(claims, *kinds)) and not wording.bound_holds(result):
+            yield f"The largest error of {name} is {html.model_error(result)}{of(result)}."
+    if (result := worst_law(claims)) and result.law_error:
+        said = html.percent(result.law_error)
+        yield f"Laws that only stand beside a replay, for comparison, are off by up to {said}{of(result)}."
 
 
 def _table(articles: Iterable[Article]) -> str:

@@ -105,6 +105,12 @@ def script() -> str:
     return (_HERE / "template" / "page.js").read_text(encoding="utf-8")
 
 
+def write_shared(folder: Path) -> None:
+    """Write the style sheet and the script that pages without a notebook share."""
+    (folder / "page.css").write_text(style(), encoding="utf-8")
+    (folder / "page.js").write_text(script(), encoding="utf-8")
+
+
 def title_of(notebook: Any, name: str) -> str:
     """Return the title in a notebook's metadata, else its `name`."""
     return str(notebook.metadata.get("title", name))
@@ -149,5 +155,5 @@ def _sections(body: str) -> Iterator[tuple[str, str]]:
 
 
 def _code(name: str) -> str:
-    notebook = f'<a href="notebooks/{escape(name)}.ipynb">{SOURCE}</a>'
+    notebook = f'<a href="notebooks/{escape(name)}.ipynb" download>{SOURCE}</a>'
     return f'<p>{notebook} · <a href="#top">Top</a></p>'

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -194,13 +195,29 @@ def _answers(executed: Iterable[Any]) -> dict[str, str]:
 
 
 def _add_experiments(folder: Path, elsewhere: Mapping[str, Mapping[str, Path]]) -> None:
-    """Copy the experiments that the pages link to."""
+    """Write a page for each experiment file that the pages link to, with the file itself beside it."""
     files = {f"{article}/{claim}": file for article, claims in elsewhere.items() for claim, file in claims.items()}
     claims = _linked(_texts(folder), re.compile(re.escape(source_file("\0")).replace("\0", r"([\w.-]+/[\w.-]+)")))
     for claim in claims:
         places = (root / "experiments" / f"{claim}.py" for root in shipped.places())
         if path := files.get(claim) or next(filter(Path.is_file, places), None):
-            _copy(path, folder / source_file(claim))
+            target = folder / source_file(claim)
+            _copy(path, target.with_suffix(".py"))
+            target.write_text(_listing(claim, path.read_text(encoding="utf-8")), encoding="utf-8")
+    if claims:
+        page.write_shared(folder)
+
+
+def _listing(claim: str, text: str) -> str:
+    """Return the page of an experiment file."""
+    article, _, name = (escape(part) for part in claim.partition("/"))
+    ways = (
+        f'<a href="../../index.html">All articles</a><a href="../../{article}.html">{article}</a>'
+        f'<a href="../../{article}.html#{name}">{name}</a><span>experiment</span>'
+    )
+    about = f'<p class="source">The experiment file. <a href="{name}.py" download>Download {name}.py</a></p>'
+    listing = f'<pre class="listing" tabindex="0" role="region" aria-label="Source">{escape(text)}</pre>'
+    return page.document(claim, ways, about + listing, "../../page.css", "../../page.js")
 
 
 def _texts(folder: Path) -> list[str]:

@@ -11,8 +11,10 @@ import pytest
 
 from lab.report import notebooks
 from lab.report.article import Article
-from lab.report.miniature import miniature
+from lab.report.miniature import key, miniature
 from lab.report.overview import Overview
+from lab.verdict import Verdict
+from lab.verdict.sample import Sample
 
 
 def svg(article: Article) -> ET.Element:
@@ -40,12 +42,31 @@ def test_no_mark_covers_another_and_all_are_in_the_picture(toy: Callable[[], Art
 
 def test_the_picture_has_a_scale_and_the_index_says_what_its_marks_mean(toy: Callable[[], Article]) -> None:
     texts = [each.text for each in svg(toy()) if each.tag == "text"]
-    assert texts == ["÷ 2", "as claimed", "× 2"], "32 B are 1.6 times the 20 B that are claimed"
+    assert texts == ["÷ 2", "as claimed", "× 2", "measured ÷ claimed"], "32 B are 1.6 times the 20 B that are claimed"
     shown = Overview((toy(),))._repr_html_()
     key = shown[shown.index('<p class="key">') : shown.index('<div class="findings">')]
-    for kind, meaning in (("reproduced", "reproduced"), ("partly", "partly, or"), ("not-reproduced", "not reproduced")):
+    for kind, meaning in (("reproduced", "reproduced"), ("not-reproduced", "not reproduced")):
         assert re.search(rf'<circle class="{kind}"[^>]*></circle></svg> {meaning}', key)
-    assert re.search(r"<rect [^>]*></rect></svg> without a figure", key)
+    assert "partly" not in key, "a sign that no picture has"
+
+
+def test_every_sign_of_a_picture_is_in_the_legend(toy: Callable[[], Article]) -> None:
+    header, rate, *others = toy().claims
+    results = tuple(replace(each, measured=None, sample=Sample({})) for each in rate.results)
+    result = replace(rate.judged.result, verdict=Verdict("invalid", "the wire was slow"), results=results)
+    article = Article((header, replace(rate, judged=replace(rate.judged, result=result)), *others))
+    marks = {*re.findall(r'<(circle|rect) class="([^"]+)"', miniature(article))}
+    assert ("rect", "invalid") in marks
+    assert marks == {*re.findall(r'<(circle|rect) class="([^"]+)"', key([article]))}
+    assert "invalid, no figure to divide" in key([article])
+
+
+def test_the_largest_errors_of_replays_and_of_laws_are_told_apart(toy: Callable[[], Article]) -> None:
+    shown = Overview((toy(),))._repr_html_()
+    sentence = r"The largest error of {} is (?:<span[^>]*>)?[^<]+(?:</span>)? \((?:<a[^>]*>)?toy/{}"
+    assert re.search(sentence.format("a replay of the kernel's rules", "sweep"), shown)
+    assert re.search(sentence.format("a law", "rate"), shown), "qperf's figure is not what the line carries"
+    assert "The largest error is" not in shown
 
 
 @pytest.mark.usefixtures("here")
@@ -75,8 +96,9 @@ def test_each_claim_on_the_index_leads_to_its_packets(
     shown = Overview((Article(tuple(replace(claim, in_report=True) for claim in toy())),))._repr_html_()
     assert '<a href="#claims">Packets</a>' in shown, "on the first screen"
     cells = re.findall(r'data-label="Packets">(.*?)</td>', shown)
-    link = r'<a href="trials/[0-9a-f]{64}/index.html%s" aria-label="%s of %s">%s</a>'
+    link = r'<a href="trials/[0-9a-f]{64}/index.html%s" aria-label="%s of %s" data-trial="[0-9a-f]{12}">%s</a>'
     header, rate, _, unrun = cells
     assert re.fullmatch(link % ("#capture.sender.eth0.pcap", "packets", "header", "packets"), header)
-    assert re.fullmatch(link % ("", "trial", "rate", "trial"), rate), "without a capture"
+    assert re.match(link % ("", "trial", "rate", "trial"), rate)
+    assert rate.endswith("no capture</small>")
     assert unrun == "—"

@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
+from html import escape
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -100,7 +101,15 @@ def test_site(only_here: Path) -> None:
     written = [pages.index, pages.articles[0], *sorted(out.glob("trials/*/index.html"))]
     assert len(written) == 2 + len(list((only_here / "results").glob("??/*")))
     assert list(inspection.links(out, written)) == []
-    assert (out / "experiments" / "toy" / "header.py.txt").read_text() == Path("experiments/toy/header.py").read_text()
+    source = Path("experiments/toy/header.py").read_text()
+    assert (out / "experiments" / "toy" / "header.py").read_text() == source
+    listing = out / "experiments" / "toy" / "header.html"
+    assert escape(source) in listing.read_text()
+    assert 'href="../../toy.html#header"' in listing.read_text(), "the way back"
+    assert 'href="experiments/toy/header.html"' in page
+    assert list(inspection.links(out, [listing])) == []
+    raw = [link for text in (page, index) for link in re.findall(r'<a href="([^"]+)"(?! download)', text)]
+    assert [link for link in raw if re.search(r"\.(?:py|txt|ipynb)$", link)] == [], "a browser shows raw text"
     for claim in find.find():
         assert (f"lab run {claim.id}" in index) == (claim.id.startswith("toy/")), "of others there is no record"
     first = page
