@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from typing import Any
 
 from lab.record.record import Record
 from lab.report import html, wording
 from lab.report.claim import Claim, quantity
+from lab.report.settings import TCP_SETTINGS
 from lab.report.tested import TestedCase
+from lab.spec.case import CaseKey
+from lab.spec.changes import Changes
 from lab.verdict import measured
 
 ANSWERS = "answers"  # in an output's metadata: address of a trial -> HTML
@@ -29,25 +32,104 @@ def answers(claims: Iterable[Claim]) -> dict[str, str]:
 def _answer(claim: Claim, record: Record) -> str:
     mine = [each for each in claim.tested if record.address in each.result.trials]
     several = any(len(each.result.sample.figures) > 1 for each in mine)
-    head = ["Figure", "Claimed", "Predicted", "Measured here", *(["All trials"] if several else []), "Verdict"]
-    rows = [_row(each, record, several) for each in mine]
+    # the claim's badge stands above: the same verdict again would tell nothing
+    differs = any(not each.result.verdict or each.result.verdict.kind != claim.verdict.kind for each in mine)
+    differs = differs or any(each.result.explains for each in mine)
+    head = ["Figure", "Claimed", "Predicted", "Measured here", *(["All trials"] if several else [])]
+    rows = [_row(claim, each, record, several) for each in mine]
+    if differs:
+        head.append("Verdict on the arm")
+        rows = [[*row, _verdict(each)] for row, each in zip(rows, mine, strict=True)]
     target = f"../../{escape(claim.article)}.html#{escape(claim.name)}"
     sentence = f'<a href="{target}">{html.prose(claim.judged.declared.claim)}</a>'
-    told = f'<p class="answer">{html.badge(claim.verdict.kind)} {sentence}</p>'
-    return told + (html.table(head, rows, "contribution") if rows else "")
+    said = [f'<p class="answer">{html.badge(claim.verdict.kind)} {sentence}</p>', *_reasons(claim)]
+    said += [html.table(head, rows, "contribution")] if rows else []
+    return "".join([*said, _in_force(claim, record)])
 
 
-def _row(each: TestedCase, record: Record, several: bool) -> list[str]:
+def _reasons(claim: Claim) -> Iterator[str]:
+    """Yield what decides the verdict. For an invalid claim, also yield which figures still count."""
+    if claim.verdict.kind != "invalid":
+        yield f"<p>{claim.reason}.</p>"
+        return
+    yield f"<p>There is no answer. A trial of this claim is invalid: {html.prose(claim.verdict.reason)}.</p>"
+    holding = [
+        f"{each.label}: {wording.answer(each.result, each.result.measured)} measured"
+        for each in claim.tested
+        if each.result.measured and not (each.result.verdict and each.result.verdict.kind == "invalid")
+    ]
+    what = "These figures still hold: " + "; ".join(holding) if holding else "No figure of this claim counts"
+    kept = "The packets and outputs below are what the trial recorded, whether it counts or not."
+    yield f"<p>{html.prose(what)}. {kept}</p>"
+
+
+def _row(claim: Claim, each: TestedCase, record: Record, several: bool) -> list[str]:
     result = each.result
     own = result.sample.figure_of(record) if record.trial.key == result.key else None
     others = f", {html.prose(each.case.title)}" if each.case.relative_to else ""
     name = html.prose(each.case.figure) if each.case.figure else quantity(each.case.metric)
-    judged = html.badge(result.verdict.kind) if result.verdict else wording.DASH
+    happened = ("yes" if own.number else "no") if own and result.is_event else ""
     return [
-        f"{name}{others}",
+        f"{name}{others}{_other(claim, each, record)}",
         html.claimed(result),
         html.predicted_briefly(result),
-        f"<strong>{wording.answer(result, own)}</strong>" if own else wording.DASH,
+        f"<strong>{happened or wording.figure(own)}</strong>" if own else wording.DASH,
         *([html.measured(result)] if several else []),
-        html.witness(result) if result.explains else judged,
     ]
+
+
+def _verdict(each: TestedCase) -> str:
+    if each.result.explains:
+        return html.witness(each.result)
+    return html.badge(each.result.verdict.kind) if each.result.verdict else wording.DASH
+
+
+def _other(claim: Claim, each: TestedCase, record: Record) -> str:
+    """Return a line with the link to the other trial of a ratio, or ""."""
+    if not each.case.relative_to:
+        return ""
+    base_arm = each.case.relative_to
+    bases = (other.record for other in claim.tested if other.case.key == CaseKey(base_arm, each.case.point))
+    over, under = each.record, next(bases, None)
+    if over and under and record.address in (over.address, under.address):
+        other, said = (over, f"of {each.case.arm}") if record.address == under.address else (under, f"÷ {base_arm}")
+        return f'<div class="beside"><a href="../{other.address}/index.html">{escape(said)}</a></div>'
+    return ""
+
+
+def _in_force(claim: Claim, record: Record) -> str:
+    """Return the folded table of the TCP settings that the trial had, each with the place that sets it."""
+    found: Mapping[str, Mapping[str, Any]] = record.environment.get("sysctls", {})
+    nodes = {node["name"]: node["sysctls"] for node in record.network["nodes"]}
+    hosts = {name: {**{key: str(value) for key, value in nodes[name].items()}, **found.get(name, {})} for name in nodes}
+    origins = _origins(claim, record)
+    rows = [
+        [
+            html.code(key),
+            *(escape(str(hosts[name].get(key, wording.DASH))) for name in hosts),
+            _origin(key, origins, nodes),
+        ]
+        for key in dict.fromkeys([*origins, *(key for _, key in TCP_SETTINGS)])
+        if any(key in host for host in hosts.values())
+    ]
+    if not rows:
+        return ""
+    own = "; ".join(f"{key} (set by {place})" for key, place in origins.items())
+    table = html.scrolled(html.table(["Setting", *hosts, "Set by"], rows, "in-force"), "Settings in force")
+    return html.folded(f"Settings in force: {own or 'those of the test bed'}", table)
+
+
+def _origin(key: str, origins: Mapping[str, str], nodes: Mapping[str, Mapping[str, Any]]) -> str:
+    if key in origins:
+        return origins[key]
+    return "the test bed" if any(key in sysctls for sysctls in nodes.values()) else "the kernel's default"
+
+
+def _origins(claim: Claim, record: Record) -> dict[str, str]:
+    """Return the settings that the experiment, the arm or the point changes, each with the last of them."""
+    experiment = claim.judged.declared.experiment
+    places: list[tuple[str, Changes]] = [("the experiment", experiment)]
+    places += [("the arm", arm) for arm in experiment.arms if arm.name == record.trial.arm]
+    points = experiment.sweep.points if experiment.sweep else ()
+    places += [("the point", point) for point in points if point.label == record.trial.point]
+    return {name: place for place, each in places for name in (*each.sysctls, *each.sysctls_of_hosts())}

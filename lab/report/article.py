@@ -16,19 +16,12 @@ from lab.report import html, wording
 from lab.report.answer import ANSWERS, FIGURES, answers, figures
 from lab.report.claim import Claim
 from lab.report.claims import Claims
-from lab.report.colophon import imprint
+from lab.report.colophon import citation, imprint
 from lab.report.dots import PACKETS, dots
+from lab.report.settings import TCP_SETTINGS
 from lab.report.tally import tally, worst
 from lab.spec.loaded import Article as Source
 
-_SET = (
-    ("congestion control", "net.ipv4.tcp_congestion_control"),
-    ("tcp_rmem", "net.ipv4.tcp_rmem"),
-    ("tcp_wmem", "net.ipv4.tcp_wmem"),
-    ("timestamps", "net.ipv4.tcp_timestamps"),
-    ("SACK", "net.ipv4.tcp_sack"),
-    ("window scaling", "net.ipv4.tcp_window_scaling"),
-)
 _OFFLOADS = ("gro", "gso", "tso")
 _ECN = "net.ipv4.tcp_ecn"
 
@@ -66,7 +59,7 @@ class Article(Claims):
             [
                 f"<h1>{html.prose(source.headline or source.title)}</h1>",
                 f'<p class="source">{_bibliography(source)}</p>',
-                imprint(self.records, "index.html#cite" if in_report else "", f"#{PACKETS}" if plot else ""),
+                imprint(self.records, "#cite" if in_report else "", f"#{PACKETS}" if plot else ""),
                 *([f'<p class="answer">{html.prose(source.answer)}</p>'] if source.answer else []),
                 _cards(self),
                 plot,
@@ -81,14 +74,18 @@ class Article(Claims):
     def test_bed(self) -> html.Html:
         """Return the settings that the trials share. Each claim shows how its own settings differ."""
         shown = html.table(["Part", "What trials have"], self._bed(), "bed")
-        return html.Html(html.folded("Test bed, where a claim says nothing else", shown), self._data())
+        source, name = self.source, self.source.name
+        said = citation(name, source.headline or source.title, self.records, f"{name}.html")
+        in_report = all(claim.in_report for claim in self)
+        cite = [html.folded("How to cite this page", f'<div id="cite">{said}</div>')] if said and in_report else []
+        return html.Html(html.folded("Test bed, where a claim says nothing else", shown), self._data(), *cite)
 
     def _bed(self) -> Iterator[list[str]]:
         trials = [record.trial for record in self.records]
         yield ["Kernel", _listed(f"Linux {trial.kernel['version']}, HZ {trial.kernel['hz']}" for trial in trials)]
         clocks = " and ".join(clock for clock in ("virtual", "real") if clock in {trial.clock for trial in trials})
         yield ["Time", f"{clocks}; in virtual time hosts cost nothing, and only wires and timers take time"]
-        yield ["TCP", escape(", ".join(f"{name} {self._sysctl(key)}" for name, key in _SET))]
+        yield ["TCP", escape(", ".join(f"{name} {self._sysctl(key)}" for name, key in TCP_SETTINGS))]
         ecn = Counter(
             host.get(_ECN) for record in self.records for host in record.environment.get("sysctls", {}).values()
         )
@@ -151,9 +148,10 @@ def _cards(claims: Claims) -> str:
         f"<strong>{count}</strong> {html.badge(kind)}{_explained(claims.filter(verdict=kind))}"
         for kind, count in tally(claims)
     ]
-    error, trials = worst(claims), len({record.address for record in claims.records})
+    error = worst(claims)
     if error and not wording.bound_holds(error):
-        found.append(f"<strong>{html.model_error(error)}</strong> largest model error, {trials} trials")
+        kind = error.prediction.kind if error.prediction else "prediction"
+        found.append(f"<strong>{html.model_error(error)}</strong> largest model error ({kind})")
     return '<ul class="counts">' + "".join(f"<li>{each}</li>" for each in found) + "</ul>"
 
 

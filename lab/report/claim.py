@@ -11,11 +11,13 @@ from typing import Any
 
 from lab.errors import InputError
 from lab.report import evidence, html, page, text, wording
+from lab.report.colophon import citation
 from lab.report.diagram import diagram
 from lab.report.html import Html
 from lab.report.quantity import measured, quantity
 from lab.report.settings import describe, traffic
 from lab.report.tested import TestedCase, TestedClaim
+from lab.report.witnesses import explanations
 from lab.spec.case import Cause
 from lab.units import to_plain
 from lab.verdict import Kind, Result, Verdict
@@ -163,8 +165,12 @@ class Claim(TestedClaim):
         why = f"<p>{self.why}</p>" if self.why != self.reason else ""
         packets = "\n".join(filter(None, (self.kernels.text if self.kernels else "", self._evidence())))
         details = [
-            html.folded(f"Claimed, predicted, measured: {len(self.tested)} in a table", self._results()),
+            html.folded(
+                f"Claimed, predicted, measured: {wording.plural(len(self.tested), 'figure')} in a table",
+                self._results(),
+            ),
             html.folded("How it was tested", f"<dl>{facts}</dl>"),
+            *([html.folded("Cite this claim", cite)] if (cite := self._cite()) else []),
         ]
         return {
             "heading": heading,
@@ -173,6 +179,13 @@ class Claim(TestedClaim):
             "evidence": packets,
             "details": "\n".join(details),
         }
+
+    def _cite(self) -> str:
+        """Return what a reader would cite of this claim, or "" without records or outside a report."""
+        if not self.in_report:
+            return ""
+        sentence = self.judged.declared.claim.replace("`", "")
+        return citation(self.id.replace("/", "-"), sentence, self.records, f"{self.article}.html#{self.name}")
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         declared, case = self.judged.declared, self.judged.cases[0]
@@ -248,7 +261,9 @@ class Claim(TestedClaim):
         with_seeds = f"seed{'s' if len(seeds) > 1 else ''} {wording.ranges(seeds)}"
         clocks = {record.trial.clock for record in self.judged.records}
         clock = " and ".join(each for each in ("virtual", "real") if each in clocks)
-        return f" (kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}, {with_seeds}, {clock} time)"
+        trials = wording.plural(len({record.address for record in self.records}), "trial")
+        kernel = f"kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}"
+        return f" ({trials}, {kernel}, {with_seeds}, {clock} time)"
 
     @property
     def _arms(self) -> list[str]:
@@ -339,24 +354,7 @@ class Claim(TestedClaim):
 
         Witnesses of the same explanation share a paragraph.
         """
-        seen: set[str] = set()
-        said: dict[tuple[str, str], list[str]] = {}
-        for each in self.tested:
-            cause, result = each.case.explains, each.result
-            if cause is None or each.case.arm in seen:
-                continue
-            seen.add(each.case.arm)
-            figures = ""
-            if not each.case.point and result.measured:
-                beside = f" for {html.claimed(result)}" if result.claimed else ""
-                figures = f", {wording.answer(result, result.measured)} measured{beside}"
-            setting = self._settings(each.case.arm)
-            setting = f" ({setting})" if setting else ""
-            fails = ", which does not bear this out" if result.bears_out is False and not each.case.point else ""
-            grade = html.graded(cause.grade, cause.terms) if self.records else html.badge("skipped")
-            witness = f"<strong>{escape(each.case.title)}</strong>{setting}{figures}{fails}"
-            said.setdefault((grade, html.prose(cause.says)), []).append(witness)
-        told = [f"<p>{grade} {'; '.join(names)}: {meaning}.</p>" for (grade, meaning), names in said.items()]
+        told = list(explanations(self, self._settings))
         if unexplained := self.judged.declared.experiment.unexplained:
             told.append(f"<p>{html.graded('open')} {html.prose(unexplained)}</p>")
         return Html(*told) if told else Html(f"<p>{self.reason}.</p>")

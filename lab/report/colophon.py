@@ -1,4 +1,4 @@
-"""Describe a report for a reader who wants to cite it: the lab's version, the kernels, the runs, and BibTeX entries."""
+"""Describe a report for a reader who wants to cite it, or a part of it: version, kernels, runs, and BibTeX entries."""
 
 from __future__ import annotations
 
@@ -9,36 +9,58 @@ from importlib.metadata import PackageNotFoundError, version
 from lab.record.record import Record
 from lab.report import html, wording
 
-_ENTRY = """\
-@software{{replab,
-  title = {{replab: a network lab whose results anyone can reproduce to the byte}},
-  author = {{{{The replab developers}}}},
-  version = {{{version}}},
-{year}  note = {{{note}}}
-}}"""
+_LAB = "replab: a network lab whose results anyone can reproduce to the byte"
+_HOW = (
+    "<p>Of several trials that differ in their seed, only the first has a page. To cite one figure, use the entry on "
+    "the page of its trial. To cite a claim, use the entry in its section. To cite this report:</p>"
+)
+_TEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        **{each: f"\\{each}" for each in "&%$#_{}"},
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+    }
+)
 
 
 def colophon(records: Iterable[Record]) -> str:
-    """Return the section as HTML, or "" without records. The same records give the same bytes."""
+    """Return the index's section as HTML, or "" without records. The same records give the same bytes."""
     shown = list(records)
     if not shown:
         return ""
-    facts = dict(_facts(shown))
-    listed = "".join(f"<dt>{name}</dt><dd>{escape(text)}</dd>" for name, text in facts.items())
-    note = f"{facts['Kernel']}; run {facts['Run']}".replace("{", "").replace("}", "")
-    entry = escape(_ENTRY.format(version=_version(), year=_year(facts["Run"]), note=note))
+    facts = {**dict(_facts(shown)), "Trials": f"{wording.plural(len(shown), 'trial')} with a page here"}
+    listed = "".join(f"<dt>{name}</dt><dd>{escape(facts[name])}</dd>" for name in ("Kernel", "Trials", "Run", "Lab"))
     return "\n".join(
         [
             html.heading("cite", "About this report", "About"),
             f"<dl>{listed}</dl>",
-            "<p>To cite one figure, give its claim and its trial's address. To cite this report:</p>",
-            f'<pre tabindex="0" role="region" aria-label="BibTeX"><code>{entry}</code></pre>\n',
+            _HOW,
+            _entry("replab", "software", _LAB, "", shown, "index.html"),
+            "\n",
         ]
     )
 
 
+def citation(key: str, title: str, records: Iterable[Record], page: str) -> str:
+    """Return what a reader would cite of an article, a claim or a trial, in words and as BibTeX; "" without records.
+
+    `key` names the part, and `page` is the part's address in the report. A trial's page has one record, and so the
+    trial's address.
+    """
+    shown = list(records)
+    if not shown:
+        return ""
+    facts = dict(_facts(shown))
+    said = f"“{title}”. {facts['Lab']}, {facts['Kernel']}, run {facts['Run']}."
+    where = f'<a href="{escape(page.rpartition("/")[2])}">{escape(page)}</a>'
+    return f'<p class="cited">{escape(said)} {escape(_which(shown))} In the report: {where}</p>' + _entry(
+        f"replab-{key}", "misc", title, _which(shown), shown, page
+    )
+
+
 def imprint(records: Iterable[Record], cite: str, packets: str) -> str:
-    """Return one line with the kernels, the days and the version, and links to `cite` and to the list with `packets`.
+    """Return one line with the kernels, trials, days and version, and links to `cite` and to the list with `packets`.
 
     "" without records.
     """
@@ -46,24 +68,54 @@ def imprint(records: Iterable[Record], cite: str, packets: str) -> str:
     if not shown:
         return ""
     facts = dict(_facts(shown))
-    kernels = wording.listed(sorted(f"Linux {record.trial.kernel['version']}" for record in shown))
-    said = escape(f"{kernels} · run {facts['Run']} · {facts['Lab']}")
+    said = escape(f"{facts['Kernel']} · {facts['Trials']}, run {facts['Run']} · {facts['Lab']}")
     targets = {"Packets": packets, "Cite": cite}
     links = "".join(f' · <a href="{escape(to)}">{name}</a>' for name, to in targets.items() if to)
     return f'<p class="source">{said}{links}</p>'
 
 
+def _which(records: list[Record]) -> str:
+    """Return the trial's address, or the number of trials if there are several."""
+    addresses = {record.address for record in records}
+    return f"Trial {addresses.pop()}." if len(addresses) == 1 else f"{len(addresses)} trials."
+
+
+def _entry(key: str, kind: str, title: str, which: str, records: list[Record], page: str) -> str:
+    """Return the BibTeX entry. If the page is on a web server, its script adds the address of the page."""
+    facts = dict(_facts(records))
+    note = " ".join(filter(None, [f"{facts['Kernel']}; run {facts['Run']}.", which]))
+    fields = {
+        "title": f"{{{title.translate(_TEX)}}}",
+        "author": "{The replab developers}",
+        "version": _version(),
+        "year": _year(facts["Run"]),
+        "howpublished": f"{page.translate(_TEX)} in a report made with {facts['Lab']}",
+        "note": note.translate(_TEX),
+    }
+    lines = "".join(f"  {name} = {{{value}}},\n" for name, value in fields.items() if value)
+    entry = escape(f"@{kind}{{{key},\n{lines}}}", quote=False)
+    return (
+        '<pre tabindex="0" role="region" aria-label="BibTeX">'
+        f'<code class="bibtex" data-page="{escape(page.rpartition("/")[2])}">{entry}</code></pre>'
+    )
+
+
 def _year(days: str) -> str:
-    """Return the entry's line with the year of the last run, or "" if the date is unknown."""
+    """Return the year of the last run, or "" if the date is unknown."""
     year = days.split(" ")[-1][:4]
-    return f"  year = {{{year}}},\n" if year.isdigit() else ""
+    return year if year.isdigit() else ""
 
 
 def _facts(records: list[Record]) -> Iterator[tuple[str, str]]:
-    kernels = {(trial.kernel["version"], trial.kernel["hz"]) for trial in (record.trial for record in records)}
+    ticks: dict[str, set[int]] = {}
+    for record in records:
+        ticks.setdefault(str(record.trial.kernel["version"]), set()).add(int(record.trial.kernel["hz"]))
     days = sorted({record.started[:10] for record in records if record.started})
-    yield "Kernel", wording.listed(f"Linux {number}, HZ {hz}" for number, hz in sorted(kernels))
-    yield "Trials", f"{wording.plural(len(records), 'trial')} with a page here"
+    yield (
+        "Kernel",
+        "; ".join(f"Linux {number}, HZ {' and '.join(map(str, sorted(ticks[number])))}" for number in sorted(ticks)),
+    )
+    yield "Trials", wording.plural(len({record.address for record in records}), "trial")
     yield "Run", " to ".join(dict.fromkeys([days[0], days[-1]])) if days else "date unknown"
     yield "Lab", f"replab {_version()}"
 

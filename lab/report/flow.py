@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,6 +25,8 @@ BLUE, ORANGE, GREEN, _PURPLE, _INK = (
     "var(--ink, #1a1a1a)",
 )
 SINCE = "s since the first data segment"
+
+_FLAGS = {0x02: "SYN", 0x01: "FIN", 0x04: "RST", 0x08: "PSH", 0x10: "ACK"}
 
 _Points = list[tuple[float, float]]
 
@@ -80,6 +82,21 @@ class DrawnFlow:
         count = int(ahead.retransmitted[shown].sum())
         alt = f"Time-sequence graph of {len(shown)} segments, {count} of them retransmitted"
         return chart([title], SINCE, alt, (low, high))
+
+    @property
+    def segments(self) -> int:
+        """Return the number of data segments."""
+        return int(np.count_nonzero(self.connection.forward.payload))
+
+    def packets(self, most: int) -> Iterator[str]:
+        """Yield a line for each of the capture's first TCP packets: number, time, ports, flags and bytes of payload."""
+        capture = self.capture
+        for row in np.flatnonzero(capture.tcp)[:most].tolist():
+            bits = int(capture.flags[row])
+            flags = " ".join(name for bit, name in _FLAGS.items() if bits & bit)
+            since = (int(capture.time_ns[row]) - self.connection.start_ns) / 1e6
+            ports = f"{capture.source_port[row]} → {capture.destination_port[row]}"
+            yield f"{row + 1:>3}  {since:.3f} ms  {ports}  {flags}  {capture.payload[row]:,} B"
 
     @property
     def seconds(self) -> float:

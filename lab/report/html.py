@@ -18,6 +18,7 @@ from lab.spec.prediction import Prediction
 from lab.verdict import Kind, Result
 
 SECTION = "section"  # in an output's metadata: the parts of a claim's section, as `section` takes them
+NOT_BORNE_OUT = "not borne out"  # in place of a grade
 REPEATS = "repeats"  # in an output's metadata: a page shows the same in its sections
 
 _COMMITS = "https://git.kernel.org/torvalds/c/"
@@ -37,7 +38,7 @@ _SIGNS: dict[Kind, str] = {
     "not testable as stated": "?",
     "inconclusive": "≈",
     "measured": "•",
-    "invalid": "!",
+    "invalid": "⊘",
     "skipped": DASH,
 }
 
@@ -79,7 +80,10 @@ def _tooltip(label: str) -> str:
 
 def legend() -> str:
     """Return the list of all labels, folded."""
-    said = "".join(f"<dt>{label}</dt><dd>{escape(meaning)}</dd>" for label, meaning in LABELS.items())
+    signs: dict[str, str] = {
+        kind: f"{sign}\N{NO-BREAK SPACE}{kind}" for kind, sign in _SIGNS.items() if kind != "measured"
+    }
+    said = "".join(f"<dt>{signs.get(label, label)}</dt><dd>{escape(meaning)}</dd>" for label, meaning in LABELS.items())
     return folded("What the labels mean", f"<dl>{said}</dl>")
 
 
@@ -120,21 +124,25 @@ def scrolled(inner: str, name: str) -> str:
 
 
 def graded(grade: str, terms: str = "") -> str:
-    """Return the grade of an explanation: demonstrated, consistent, refutes or open, with its fits and assumptions."""
+    """Return the grade of an explanation, or NOT_BORNE_OUT, with the explanation's fits and assumptions."""
     return f'<span class="verdict explains"{_tooltip(grade)}>{escape(grade)}</span>' + (
         f" ({prose(terms)})" if terms else ""
     )
 
 
 def witness(result: Result) -> str:
-    """Return a witness's grade and whether its figure supports the explanation. Without a figure, it has no grade."""
+    """Return a witness's grade, or NOT_BORNE_OUT if its figure does not support the explanation.
+
+    Without a figure, it has no grade.
+    """
     assert result.explains
     if result.measured is None:
         return badge(result.verdict.kind if result.verdict else "skipped")
-    fails = {None: "", True: "", False: ", not borne out"}[result.bears_out]
     grade = result.explains.grade
+    if result.bears_out is False:
+        return graded(NOT_BORNE_OUT)
     said = grade if grade == "refutes" else f"explains: {grade}"
-    return f'<span class="verdict explains"{_tooltip(grade)}>{said}{fails}</span>'
+    return f'<span class="verdict explains"{_tooltip(grade)}>{said}</span>'
 
 
 def code(text: str) -> str:
@@ -197,7 +205,7 @@ def model_error(result: Result) -> str:
         case "off":
             return f'<span class="off" title="{allowed}">{said} !</span>'
         case "undecided":
-            return f'<span title="undecided, the interval straddles it; {allowed}">{said} ?</span>'
+            return f'<span title="the interval straddles it; {allowed}">{said} (undecided)</span>'
     return said
 
 

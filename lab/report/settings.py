@@ -9,6 +9,15 @@ from lab.guest.task import Traffic
 from lab.report import html
 from lab.units import Duration, to_plain
 
+# TCP settings that each page shows: the name on the page, and the sysctl
+TCP_SETTINGS = (
+    ("congestion control", "net.ipv4.tcp_congestion_control"),
+    ("tcp_rmem", "net.ipv4.tcp_rmem"),
+    ("tcp_wmem", "net.ipv4.tcp_wmem"),
+    ("timestamps", "net.ipv4.tcp_timestamps"),
+    ("SACK", "net.ipv4.tcp_sack"),
+    ("window scaling", "net.ipv4.tcp_window_scaling"),
+)
 _ABBREVIATIONS = frozenset({"gro", "gso", "mss", "mtu", "tso"})
 _PLACES = {"ends": "at", "offloads": ""}  # keys of a topology file that name a place -> words
 _UNTOLD = ("kind", "contents")  # the kind comes first, and the contents are long (they are in trial.json)

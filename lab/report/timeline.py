@@ -28,7 +28,8 @@ class Timeline(NamedTuple):
 
 
 def timeline(record: Record, flow: DrawnFlow | None) -> Timeline | None:
-    """Return the chart of the trial's flow with the most data, or None if neither a capture nor samples show a flow.
+    """Return the chart of the trial's flow with the most data, or None if neither a capture nor samples show a flow, or
+    if no time passes.
 
     `flow` is the connection of a capture. Without it, the panels show the kernel's own tcp_info samples.
     """
@@ -45,6 +46,8 @@ def timeline(record: Record, flow: DrawnFlow | None) -> Timeline | None:
             panels = list(_panels(samples, start, seconds))
         except LabError:  # damaged, or of a kernel whose tcp_info is shorter
             return None
+    if seconds <= 0:
+        return None
     panels += _queues(record, start, seconds)
     names = ", ".join(panel.title.partition(";")[0] for panel in panels)
     drawn = chart(panels, SINCE, f"The whole trial over {seconds:.3g} s: {names}", (0.0, seconds))

@@ -10,6 +10,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from html import escape
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from time import gmtime, strftime
 from types import MappingProxyType
 from typing import Any
 
@@ -20,6 +21,7 @@ from lab.guest.trial import Trial
 from lab.metric.pcap import beginning
 from lab.record.record import Record
 from lab.report import html, page, wording
+from lab.report.colophon import citation
 from lab.report.commands import commands
 from lab.report.diagram import diagram
 from lab.report.evidence import copy_of
@@ -27,13 +29,18 @@ from lab.report.flow import DrawnFlow, flow_of
 from lab.report.settings import told
 from lab.report.timeline import timeline
 from lab.report.tools import commands_of
-from lab.units import Value
+from lab.units import Size, Value
 
 _PACKETS, _HEADERS = 5_000, 128  # the copied part of a capture: packets, and bytes of each
 _CLOCK = (
     "every guest in virtual time starts at the same date, so that its outputs have the same bytes on any day; dates in "
     "outputs and in names of files are the guest's, not the day of the run"
 )
+_NO_CAPTURE = (
+    "No packets were captured: the trial ran without a capture. Its figures are from its "
+    '<a href="#outputs">outputs</a>.'
+)
+_LISTED = 20  # packets in place of a chart
 _LEVEL = 6  # of compression: level 9 takes three times as long to save a few per cent
 _COPIED = 200_000  # bytes: the copy of a longer output is packed
 _POINTS = "timeline.csv"  # the points of the chart; no output of a trial has this name
@@ -58,8 +65,7 @@ class TrialPages:
         fresh = [each for each in records if each.address not in self._known]
         if fresh and not self._known:
             (self._folder / "trials").mkdir(parents=True)
-            (self._folder / "page.css").write_text(page.style(), encoding="utf-8")
-            (self._folder / "page.js").write_text(page.script(), encoding="utf-8")
+            page.write_shared(self._folder)
         self._known.update(each.address for each in fresh)
         jobs = [(each.folder, answers.get(each.address, "")) for each in fresh]
         for start in range(0, len(jobs), _TOGETHER):
@@ -120,13 +126,18 @@ def _beginning(capture: Path) -> bytes:
 def _page(record: Record, place: Path, answer: str) -> str:
     trial = record.trial
     article, _, claim = trial.claim.partition("/")
-    title = f"{trial.claim}: {trial.arm}" + (f" at {wording.typeset(trial.point)}" if trial.point else "")
     ways = (
         '<a href="../../index.html">All articles</a>'
         f'<a href="../../{escape(article)}.html">{escape(article)}</a>'
         f'<a href="../../{escape(article)}.html#{escape(claim)}">{escape(claim)}</a><span>trial</span>'
     )
-    return page.document(title, ways, "\n".join(_body(record, place, answer)), "../../page.css", "../../page.js")
+    return page.document(
+        _title(trial), ways, "\n".join(_body(record, place, answer)), "../../page.css", "../../page.js"
+    )
+
+
+def _title(trial: Trial) -> str:
+    return f"{trial.claim}: {trial.arm}" + (f" at {wording.typeset(trial.point)}" if trial.point else "")
 
 
 def _body(record: Record, place: Path, answer: str) -> Iterator[str]:
@@ -136,11 +147,12 @@ def _body(record: Record, place: Path, answer: str) -> Iterator[str]:
         f'<p class="source">Linux {escape(str(trial.kernel["version"]))}, HZ {trial.kernel["hz"]}, {escape(trial.on)}, '
         f"{trial.clock} time, seed {trial.seed}; run {escape(days)}<br>Trial <code>{record.address}</code></p>"
     )
-    yield from (f'<p class="missing">{html.badge("invalid")} {html.prose(reason)}</p>' for reason in record.invalid)
-    yield answer
     captures = outputs.captures(record.outputs)
     flows = {name: flow_of(record, name) for name in captures}
     best = max(captures, key=lambda name: _rank(flows[name]), default="")
+    yield _at_hand(record, best, flows.get(best), place)
+    yield from (f'<p class="missing">{html.badge("invalid")} {html.prose(reason)}</p>' for reason in record.invalid)
+    yield answer
     yield from _over_time(record, flows.get(best), place, best)
     yield from _setup(record)
     for name in sorted(captures, key=lambda name: name != best):
@@ -148,6 +160,8 @@ def _body(record: Record, place: Path, answer: str) -> Iterator[str]:
     yield from _inputs(record)
     yield from _environment(record)
     yield from _outputs(record)
+    said = citation(f"trial-{record.address[:_DIGITS]}", _title(trial), [record], f"trials/{record.address}/index.html")
+    yield html.folded("How to cite this trial", f'<div id="cite">{said}</div>')
 
 
 def _rank(flow: DrawnFlow | None) -> tuple[bool, bool]:
@@ -155,8 +169,21 @@ def _rank(flow: DrawnFlow | None) -> tuple[bool, bool]:
     return flow is not None and flow.is_bulk, flow is not None and flow.at_sender
 
 
+def _at_hand(record: Record, capture: str, flow: DrawnFlow | None, place: Path) -> str:
+    """Return the line below the title: the packets, the dates that they have, and the way to cite the trial."""
+    said = [_wireshark(record, capture, flow, place)] if capture else [_NO_CAPTURE]
+    if flow:
+        where, how = (f"#{escape(capture)}", "drawn") if flow.seconds > 0 else ("#time", "in their order")
+        said.append(f'<a href="{where}">The first packets, {how}.</a>')
+    if record.trial.clock == "virtual" and flow:
+        day = strftime("%Y-%m-%d", gmtime(flow.connection.start_ns // 10**9))
+        said.append(f'Its packets have <a href="#environment">the guest\'s date</a>, {day}.')
+    said.append('<a href="#cite">Cite</a>')
+    return f'<p class="about at-hand">{" ".join(said)}</p>'
+
+
 def _over_time(record: Record, flow: DrawnFlow | None, place: Path, capture: str) -> Iterator[str]:
-    """Yield the chart of the whole trial, and the link to its packets."""
+    """Yield the chart of the whole trial, or the reason for its absence and the order of the first packets."""
     yield html.heading("time", "The whole trial", "Over time")
     if found := timeline(record, flow):
         (place / _POINTS).write_text(found.csv, encoding="utf-8")
@@ -166,12 +193,24 @@ def _over_time(record: Record, flow: DrawnFlow | None, place: Path, capture: str
             f'<figure class="over-time">{found.drawn}<figcaption>Goodput: means from one burst to a later one.'
             f'{sampled} <a href="{_POINTS}">CSV</a></figcaption></figure>'
         )
-    if capture:
-        drawn = f'<a href="#{escape(capture)}">The first packets, drawn</a>' if flow else ""
-        yield f"<p>{_wireshark(record, capture, flow, place)} {drawn}</p>"
+    elif flow:
+        yield f"<p>{_no_chart(record, flow)} These are the first packets, in their order.</p>"
+        listed = "\n".join(["packet, time since the first data, ports, flags, payload", *flow.packets(_LISTED)])
+        yield f'<pre class="listing" tabindex="0" role="region" aria-label="Packets">{escape(listed)}</pre>'
+    elif capture:
+        yield "<p>There is no chart over time, because the captured packets carry no data of a TCP connection.</p>"
     else:
-        said = '<a href="#outputs">outputs</a>'
-        yield f"<p>No packets were captured: what programs and the kernel report is in the {said}.</p>"
+        yield f"<p>There is no chart over time: without a capture, no samples of a TCP flow show one. {_NO_CAPTURE}</p>"
+
+
+def _no_chart(record: Record, flow: DrawnFlow) -> str:
+    """Return the reason for which a flow has no chart over time."""
+    segments = f"{flow.segments:,} data segment{'' if flow.segments == 1 else 's'}"
+    if flow.seconds <= 0:
+        why = " In virtual time, hosts and wires without delay cost no time." if record.trial.clock == "virtual" else ""
+        return f"There is no chart over time, because {segments} were seen at the same instant.{why}"
+    seconds = wording.figure(Value(flow.seconds, "s"))
+    return f"There is no chart over time, because this is a short exchange: {segments} within {seconds}."
 
 
 def _has_several(record: Record) -> bool:
@@ -182,11 +221,21 @@ def _wireshark(record: Record, name: str, flow: DrawnFlow | None, place: Path) -
     """Return the link to a capture's copy, with what the copy holds."""
     packets = f"{min(_PACKETS, len(flow.capture)):,} of {len(flow.capture):,} packets" if flow else "the first packets"
     copied = (place / copy_of(name)).stat().st_size
-    whole = f"the whole capture has {record.outputs[name].bytes / 1e6:.3g} MB"
+    whole = f"the whole capture has {record.outputs[name].bytes:,} B, and <code>lab run</code> below writes it"
     return (
-        f'<a href="{escape(copy_of(name))}">Open in Wireshark</a> ({packets}, {_HEADERS} bytes of each at most; '
-        f"{copied / 1000:,.0f} kB; {whole}, and <code>lab run</code> below writes it)."
+        f'<a href="{escape(copy_of(name))}">Open in Wireshark</a> ({packets}, at most '
+        f"{_kept_of(record, name)} B of each; {copied / 1000:,.0f} kB; {whole})."
     )
+
+
+def _kept_of(record: Record, name: str) -> int:
+    """Return how many bytes of each packet a capture's copy has at most: the probe's snap length, if it is less."""
+    snaps = [
+        Size.of(probe["snap"]).bytes
+        for probe in record.trial.probes
+        if "snap" in probe and outputs.capture(str(probe["node"]), str(probe["interface"])) == name
+    ]
+    return min([_HEADERS, *snaps])
 
 
 def _setup(record: Record) -> Iterator[str]:
@@ -223,7 +272,7 @@ def _packets(record: Record, name: str, flow: DrawnFlow | None, place: Path) -> 
         yield f'<p id="{escape(name)}">{escape(name)}: {_wireshark(record, name, flow, place)}</p>'
         return
     said = "Time-sequence graph. Each bar is a segment, with its bytes on the vertical axis."
-    graph = f"<figure>{flow.sequence()}<figcaption>{said}</figcaption></figure>"
+    graph = f"<figure>{flow.sequence()}<figcaption>{said}</figcaption></figure>" if flow.seconds > 0 else ""
     link = f'<p id="{escape(name)}">{_wireshark(record, name, flow, place)}</p>'
     yield html.folded(f"Packets: {name}", link + graph)
 

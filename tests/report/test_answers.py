@@ -260,7 +260,7 @@ def test_packets_are_a_click_away_where_results_are_folded(
     source.write_text(source.read_text().replace('Point(5000, Reported(0, "enough")),', points))
     keep("sweep")
     page = lab.load("toy", results="results")["sweep"]._repr_html_()
-    before, folded = page.split("<summary>Claimed, predicted, measured: 7 in a table</summary>")
+    before, folded = page.split("<summary>Claimed, predicted, measured: 7 figures in a table</summary>")
     assert folded.count(">capture</a>") == 7
     assert before.count(">capture</a>") == 6, "no more than the table of all claims has"
     assert re.search(r'only at 2: <a href="trials/[0-9a-f]{64}/capture\.sender\.eth0\.pcap\.gz">capture</a>', before)
@@ -281,7 +281,7 @@ def test_packets_of_what_explains_are_a_click_away_where_nothing_that_counts_has
     before, _ = (
         lab.load("toy", results="results")["sweep"]
         ._repr_html_()
-        .split("<summary>Claimed, predicted, measured: 8 in a table</summary>")
+        .split("<summary>Claimed, predicted, measured: 8 figures in a table</summary>")
     )
     assert re.findall(r"(\w+) at \d+: <a[^>]*>capture</a>", before) == ["why"] * 4
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from html import unescape
 from importlib.metadata import version
 
+import pytest
+
 from lab.record.record import Record
-from lab.report.colophon import colophon, imprint
+from lab.report import notebooks
+from lab.report.article import Article
+from lab.report.colophon import citation, colophon, imprint
 from tests.report.conftest import KERNEL, Keep
 
 
@@ -25,9 +31,11 @@ def test_without_records_there_is_nothing_to_cite() -> None:
 
 
 def test_a_page_starts_with_kernel_day_version_and_a_way_to_cite(keep: Keep) -> None:
-    line = imprint(keep("header"), "index.html#cite", "#packets")
-    assert f"Linux {KERNEL['version']} · run date unknown · replab {version('replab')}" in line
-    assert '<a href="index.html#cite">Cite</a>' in line
+    records = keep("header")
+    line = imprint([*records, *records], "#cite", "#packets")
+    kernel = f"Linux {KERNEL['version']}, HZ {KERNEL['hz']}"
+    assert f"{kernel} · 2 trials, run date unknown · replab {version('replab')}" in line, "each trial counts once"
+    assert '<a href="#cite">Cite</a>' in line
     assert '<a href="#packets">Packets</a>' in line
     assert "<a" not in imprint(keep("header"), "", "")
 
@@ -36,6 +44,40 @@ def test_the_year_is_that_of_the_last_run(keep: Keep) -> None:
     records = keep("header")
     assert "year = " not in colophon(records), "these records were not made by a run"
     assert "year = {2031}" in colophon([Dated(records[0].folder)])
+
+
+def test_a_trial_is_cited_with_its_address_and_its_page(keep: Keep) -> None:
+    record = keep("header")[0]
+    page = f"trials/{record.address}/index.html"
+    shown = citation("trial-1", "toy/header: 50 % & more_", [Dated(record.folder)], page)
+    for text in (f"replab {version('replab')}", f"Linux {KERNEL['version']}, HZ {KERNEL['hz']}", "2031-12-31"):
+        assert shown.count(text) >= 2, "in words, and in the entry"
+    assert f'<a href="index.html">{page}</a>' in shown
+    entry = unescape(shown[shown.index("@misc{replab-trial-1,") :])
+    assert r"title = {{toy/header: 50 \% \& more\_}}," in entry
+    assert f"howpublished = {{{page} in a report made with replab" in entry
+    assert f"Trial {record.address}." in entry
+    assert 'data-page="index.html"' in shown, "the script makes a URL of it"
+    assert citation("none", "", [], "") == ""
+
+
+def test_an_article_and_each_claim_that_ran_are_cited(
+    toy: Callable[[], Article], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notebooks, "in_report", lambda: True)
+    article = toy()
+    page = article.test_bed().text
+    assert '<div id="cite"' in page
+    assert "@misc{replab-toy," in page
+    details = article["header"]._parts()["details"]
+    assert "@misc{replab-toy-header," in details
+    assert 'href="toy.html#header"' in details
+    assert "@misc" not in article["unrun"]._parts()["details"]
+
+
+def test_what_a_notebook_stores_has_no_dates(toy: Callable[[], Article]) -> None:
+    article = toy()
+    assert "@misc" not in article.test_bed().text + article["header"]._repr_html_()
 
 
 class Dated(Record):

@@ -102,6 +102,40 @@ def test_a_tall_figure_leaves_no_half_page_empty_in_print(tmp_path: Path) -> Non
     assert 'counter(page) " of " counter(pages)' in page.style(), "pages have numbers"
 
 
+def test_paper_has_the_heads_of_tables_and_the_names_of_trials(tmp_path: Path) -> None:
+    head = ("Claim", "Article", "Verdict", "Why", "Model error", "Packets")
+    link = '<a href="t" data-trial="0123456789ab">packets</a>'
+    body = '<div class="filter" data-filter="verdict"></div>' + html.table(head, [["a"] * 5 + [link]], "index")
+    (tmp_path / "page.css").write_text(page.style())
+    (tmp_path / "page.js").write_text(page.script())
+    (tmp_path / "index.html").write_text(page.document("t", "<a href='i'>All</a>", body, "page.css", "page.js"))
+    display = "(query) => getComputedStyle(document.querySelector(query)).display"
+    with browser() as screen:
+        screen.resize(700)  # about the width of a sheet
+        screen.show(tmp_path / "index.html")
+        screen._ask("Emulation.setEmulatedMedia", media="print")
+        shown = {query: screen.evaluate(f"({display})('{query}')") for query in ("header", ".filter", "thead", "td")}
+        assert shown == {"header": "none", ".filter": "none", "thead": "table-header-group", "td": "table-cell"}
+        assert screen.evaluate("[...document.querySelectorAll('thead th')].every((each) => each.checkVisibility())")
+        last = "document.querySelector('td:last-child')"
+        assert screen.evaluate(f"{last}.checkVisibility()")
+        after = f"getComputedStyle({last}.querySelector('a'), '::after').content"
+        assert "0123456789ab" in screen.evaluate(after)
+
+
+def test_code_is_wrapped_on_a_phone(tmp_path: Path) -> None:
+    long = "because = 'this line of an experiment has more than one hundred characters, as most of their lines have'"
+    body = f'<pre class="listing">{long}</pre>'
+    (tmp_path / "page.css").write_text(page.style())
+    (tmp_path / "index.html").write_text(page.document("t", "", body, "page.css"))
+    with browser() as screen:
+        screen.resize(390)
+        screen.show(tmp_path / "index.html")
+        assert screen.evaluate("document.documentElement.scrollWidth") == 390
+        listing = "document.querySelector('.listing')"
+        assert screen.evaluate(f"{listing}.scrollWidth <= {listing}.clientWidth")
+
+
 def text(screen: Browser, query: str) -> str:
     return str(screen.evaluate(f"[...document.querySelectorAll('{query}')].map((each) => each.textContent).join('|')"))
 

@@ -141,7 +141,10 @@ def test_the_reason_has_its_grade(shown: Callable[[str], Claim]) -> None:
     assert "open" in why
     assert "nobody knows" in why, "a witness whose figure does not come back is no reason"
     assert "1 parameter fitted: a size" in shown("not reproduced").because().text
-    assert "does not bear this out" in shown("not reproduced").because().text
+    failed = shown("not reproduced").because().text
+    assert ">not borne out</span>" in failed
+    assert "does not support that explanation" in failed
+    assert ">demonstrated<" not in failed, "one statement, not a grade and its contrary"
 
 
 def test_witnesses_of_one_explanation_share_its_paragraph(

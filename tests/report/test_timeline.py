@@ -111,6 +111,68 @@ def test_a_sampled_queue_has_a_panel(keep: Keep) -> None:
         assert ("queue path.forward, packets" in found) == has
 
 
+def test_where_no_time_passes_the_packets_order_stands_instead_of_an_empty_frame(
+    keep: Keep, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (record, *_) = keep("header")
+    flow = flow_of(record, CAPTURE)
+    assert flow
+    for is_bulk, seconds, said in ((True, 0.0, "seen at the same instant"), (False, 0.25, "segments within 250.0 ms")):
+        monkeypatch.setattr("lab.report.flow.DrawnFlow.is_bulk", is_bulk)
+        monkeypatch.setattr("lab.report.flow.DrawnFlow.seconds", seconds)
+        shown = "".join(trials._over_time(record, flow, tmp_path, CAPTURE))
+        assert "<svg" not in shown
+        assert f"{said}" in shown
+        rows = re.findall(r"^ *\d+  -?[\d.]+ ms  \d+ → \d+  ([A-Z ]+)  [\d,]+ B", shown, re.MULTILINE)
+        assert rows[:2] == ["SYN", "SYN ACK"]
+        assert len(rows) == trials._LISTED
+    monkeypatch.setattr("lab.report.flow.DrawnFlow.seconds", 0.0)
+    (tmp_path / f"{CAPTURE}.gz").write_bytes(b"")
+    assert "<svg" not in "".join(trials._packets(record, CAPTURE, flow, tmp_path))
+
+
+def test_a_trial_shows_the_settings_in_force_and_who_sets_them(keep: Keep, toy: Toy) -> None:
+    on, longer = keep("header")
+    told = answers(toy())
+    row = r"<code>net.ipv4.tcp_rmem</code></th>(?:<td[^>]*>{}</td>)+<td[^>]*>{}</td>"
+    assert re.search(row.format("1 2 3", "the arm"), told[longer.address])
+    assert "<summary>Settings in force: net.ipv4.tcp_rmem (set by the arm)</summary>" in told[longer.address]
+    assert re.search(row.format("[^<]+", "the test bed"), told[on.address])
+    assert "1 2 3" not in told[on.address]
+
+
+def test_an_invalid_claim_has_no_answer_but_what_still_holds(keep: Keep, toy: Toy) -> None:
+    on, longer = keep("header")
+    contents = json.loads((on.folder / "record.json").read_bytes())
+    contents["invalid"] = ["the wire was slow"]
+    (on.folder / "record.json").write_text(json.dumps(contents))
+    for record in (on, longer):
+        told = answers(toy())[record.address]
+        assert "There is no answer. A trial of this claim is invalid: " in told
+        assert "the wire was slow" in told
+        assert "These figures still hold: longer: 32\N{NO-BREAK SPACE}B measured." in told
+
+
+def test_the_verdict_stands_once_and_a_ratio_leads_to_its_other_trial(here: Path, keep: Keep, toy: Toy) -> None:
+    source = here / "experiments" / "toy" / "header.py"
+    arms = 'Arm("off"), Arm("over", Reported(1, "the same"), relative_to="off", sysctls={"net.ipv4.tcp_sack": 1}),'
+    text = source.read_text()
+    start, end = text.index("        Arm("), text.index("    ),\n    tolerance")
+    source.write_text(text[:start] + arms + text[end:].replace("not reproduced", "reproduced"))
+    off, over = keep("header")
+    told = answers(toy())
+    assert f'<a href="../{off.address}/index.html">÷ off</a>' in told[over.address]
+    assert f'<a href="../{over.address}/index.html">of over</a>' in told[off.address]
+    assert told[over.address].count('class="verdict') == 1, "the claim's, and not the same again for its only arm"
+
+
+def test_an_event_of_one_of_several_trials_is_no_number(keep: Keep, toy: Toy) -> None:
+    few, many = keep("sweep")
+    told = answers(toy())
+    assert "<strong>yes</strong>" in told[few.address]
+    assert "<strong>no</strong>" in told[many.address]
+
+
 def test_the_traffic_is_told_as_it_was_started(keep: Keep) -> None:
     (record,) = keep("rate")
     said = dict(commands_of(record))

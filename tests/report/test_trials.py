@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import shlex
 from collections.abc import Callable
 from pathlib import Path
@@ -59,6 +60,31 @@ def test_a_trial_runs_again_alone_and_its_clock_is_explained(written: Path) -> N
     alone = f"<code>lab verify --only {written.name[:12]}</code>"
     assert page.index(alone) < page.index("<code>lab run toy/header"), "the whole claim takes longer"
     assert "every guest in virtual time starts at the same date" in page
+
+
+def test_the_packets_are_on_the_first_screen_with_the_probes_own_snap_length(written: Path) -> None:
+    page = (written / "index.html").read_text()
+    top = page[: page.index('<h2 id="time"')]
+    assert "capture.sender.eth0.pcap.gz" in top
+    assert re.search(r"Open in Wireshark</a> \(\d+ of \d+ packets, at most 96 B of each;", top)
+    assert re.search(r'<a href="#environment">the guest\'s date</a>, \d{4}-\d\d-\d\d', top)
+    assert '<a href="#cite">Cite</a>' in top
+    receiver = page[page.index('id="capture.receiver.eth0.pcap"') :]
+    assert "at most 128 B of each" in receiver, "of a capture that no probe of the trial made, the copy cuts packets"
+
+
+def test_a_trial_without_a_capture_says_so_at_the_top(keep: Keep, tmp_path: Path) -> None:
+    (record,) = keep("rate")
+    write_trials([record], tmp_path / "report")
+    page = (tmp_path / "report" / "trials" / record.address / "index.html").read_text()
+    assert "the trial ran without a capture" in page[: page.index('<h2 id="time"')]
+
+
+def test_a_trials_page_has_its_entry_folded(written: Path) -> None:
+    page = (written / "index.html").read_text()
+    folded = page[page.index("<summary>How to cite this trial</summary>") :]
+    assert f"@misc{{replab-trial-{written.name[:12]}," in folded
+    assert f"trials/{written.name}/index.html" in folded
 
 
 def test_traffic_is_told_without_what_is_in_its_files() -> None:

@@ -21,6 +21,12 @@ for (const code of navigator.clipboard ? document.querySelectorAll(".about code,
   code.after(" ", copy);
 }
 
+// An entry for a list of references has the address of the page, where the page has one.
+for (const entry of location.protocol.startsWith("http") ? document.querySelectorAll("code.bibtex") : []) {
+  const url = new URL(entry.dataset.page, location.href);
+  entry.textContent = entry.textContent.replace(/\}\s*$/, `  url = {${url.href}},\n}`);
+}
+
 // Figures can be enlarged: a wide one is then moved sideways.
 for (const figure of document.querySelectorAll("figure[id]")) {
   const place = figure.querySelector(".trace");
