@@ -108,6 +108,8 @@ def test_a_row_leads_to_the_packets_behind_it(told: Article) -> None:
         r'<a href="trials/[0-9a-f]{64}/index.html#capture.sender.eth0.pcap" aria-label="packets of', header
     )
     assert re.search(r'<a href="trials/[0-9a-f]{64}/index.html" aria-label="trial of', rate), "it has no capture"
+    assert "no capture</small>" in rate
+    assert "no capture" not in header
     assert "packets-of" in sweep
 
 

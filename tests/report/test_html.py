@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from lab import metric
 from lab.report import html, quantity, wording
+from lab.report.labels import LABELS
 from lab.report.tally import worst
 from lab.spec.tolerance import Absolute, AtMost, Within
 from lab.units import Value
-from lab.verdict import model_error
+from lab.verdict import Kind, model_error
 
 
 @pytest.mark.parametrize(
@@ -102,6 +104,31 @@ def test_a_bound_that_fails_is_off_by_as_much_as_any_prediction() -> None:
     failed.accuracy = AtMost(because="the law is a bound")
     assert wording.off_by(failed) == "−25.00 %"
     assert wording.foreseen(result(1, 1.25)) == "1.000 s"
+
+
+def test_no_sign_has_two_meanings() -> None:
+    signs = [re.sub("<[^>]*>", "", html.sign(kind)) for kind in get_args(Kind)]
+    assert len({*signs}) == len(signs)
+    marks = {}
+    for standing in ("off", "undecided"):
+        shown = result(1.25, 1)
+        shown.standing = standing
+        marks[standing] = re.sub("<[^>]*>", "", html.model_error(shown))
+    assert marks == {"off": "+25.00 % !", "undecided": "+25.00 % (undecided)"}
+    assert "!" not in signs
+    legend = html.legend()
+    assert "<dt>!</dt><dd>beside a model error" in legend
+    assert "<dt>⊘\N{NO-BREAK SPACE}invalid</dt>" in legend
+
+
+def test_the_label_of_the_model_error_gives_its_sign_and_formula() -> None:
+    label = LABELS["model error"]
+    assert "predicted ÷ measured − 1, with a plus, if the prediction is too large" in label
+    assert wording.off_by(result(1.2, 1)) == "+20.00 %"
+    assert "measured ÷ predicted − 1, with a minus, if it is too small" in label
+    assert wording.off_by(result(1, 1.2)) == "−20.00 %"
+    assert "from 100 % on, the factor itself" in label
+    assert (wording.off_by(result(3, 1)), wording.off_by(result(1, 3))) == ("× 3", "÷ 3")
 
 
 def test_the_largest_error_is_not_that_of_a_prediction_of_zero() -> None:

@@ -6,7 +6,11 @@ import base64
 import io
 import re
 import shutil
+import threading
+import time
 from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -134,6 +138,35 @@ def test_code_is_wrapped_on_a_phone(tmp_path: Path) -> None:
         assert screen.evaluate("document.documentElement.scrollWidth") == 390
         listing = "document.querySelector('.listing')"
         assert screen.evaluate(f"{listing}.scrollWidth <= {listing}.clientWidth")
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves a folder, and prints nothing."""
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+def test_an_entry_on_a_web_server_has_the_pages_address(tmp_path: Path) -> None:
+    entry = "@misc{a,\n  title = {b},\n}"
+    body = f'<pre><code class="bibtex" data-page="index.html#c">{entry}</code></pre>'
+    (tmp_path / "page.css").write_text(page.style())
+    (tmp_path / "page.js").write_text(page.script())
+    (tmp_path / "index.html").write_text(page.document("t", "", body, "page.css", "page.js"))
+    shown = "document.querySelector('.bibtex')?.textContent ?? ''"
+    with (
+        browser() as screen,
+        ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path))) as server,
+    ):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        address = f"http://127.0.0.1:{server.server_port}/index.html"
+        screen._ask("Page.navigate", url=address)
+        while screen.evaluate("`${location.href} ${document.readyState}`") != f"{address} complete":
+            time.sleep(0.02)
+        assert screen.evaluate(shown) == f"@misc{{a,\n  title = {{b}},\n  url = {{{address}#c}},\n}}"
+        server.shutdown()
+        screen.show(tmp_path / "index.html")
+        assert screen.evaluate(shown) == entry, "a file has no address for others"
 
 
 def text(screen: Browser, query: str) -> str:

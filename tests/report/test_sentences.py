@@ -147,6 +147,20 @@ def test_the_reason_has_its_grade(shown: Callable[[str], Claim]) -> None:
     assert ">demonstrated<" not in failed, "one statement, not a grade and its contrary"
 
 
+def test_a_witness_is_borne_out_at_some_points_or_has_no_grade(here: Path, keep: Keep) -> None:
+    source = here / "experiments" / "toy" / "sweep.py"
+    witness = 'Arm("only"), Arm("why", explains=Demonstrated("so"), sysctls={"net.ipv4.tcp_sack": 1})'
+    for figures, said in (((1, 0), ""), ((1, 1), "borne out at 1 of 2 points"), ((0, 1), html.NOT_BORNE_OUT)):
+        text = source.read_text()
+        text = re.sub(r'Reported\(\d, "too small"\)', f'Reported({figures[0]}, "too small")', text)
+        text = re.sub(r'Reported\(\d, "enough"\)', f'Reported({figures[1]}, "enough")', text)
+        source.write_text(text.replace('Arm("only"),)', f"{witness})"))
+        keep("sweep")
+        told = lab.load("toy", results="results")["sweep"].because().text
+        assert said in told
+        assert (">demonstrated<" in told) == (said != html.NOT_BORNE_OUT), "one statement, not both"
+
+
 def test_witnesses_of_one_explanation_share_its_paragraph(
     here: Path, shown: Callable[[str], Claim], keep: Keep
 ) -> None:
