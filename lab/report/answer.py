@@ -12,7 +12,6 @@ from lab.report.claim import Claim, quantity
 from lab.report.settings import TCP_SETTINGS
 from lab.report.tested import TestedCase
 from lab.spec.case import CaseKey
-from lab.spec.changes import Changes
 from lab.verdict import measured
 
 ANSWERS = "answers"  # in an output's metadata: address of a trial -> HTML
@@ -128,7 +127,7 @@ def _origin(key: str, origins: Mapping[str, str], nodes: Mapping[str, Mapping[st
 def _origins(claim: Claim, record: Record) -> dict[str, str]:
     """Return the settings that the experiment, the arm or the point changes, each with the last of them."""
     experiment = claim.judged.declared.experiment
-    places: list[tuple[str, Changes]] = [("the experiment", experiment)]
+    places: list[tuple[str, Any]] = [("the experiment", experiment)]
     places += [("the arm", arm) for arm in experiment.arms if arm.name == record.trial.arm]
     points = experiment.sweep.points if experiment.sweep else ()
     places += [("the point", point) for point in points if point.label == record.trial.point]

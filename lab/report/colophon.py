@@ -52,7 +52,7 @@ def citation(key: str, title: str, records: Iterable[Record], page: str) -> str:
     if not shown:
         return ""
     facts = dict(_facts(shown))
-    said = f"“{title}”. {facts['Lab']}, {facts['Kernel']}, run {facts['Run']}."
+    said = f"“{title.rstrip('.')}”. {facts['Lab']}, {facts['Kernel']}, run {facts['Run']}."
     where = f'<a href="{escape(page.rpartition("/")[2])}">{escape(page)}</a>'
     return f'<p class="cited">{escape(said)} {escape(_which(shown))} In the report: {where}</p>' + _entry(
         f"replab-{key}", "misc", title, _which(shown), shown, page

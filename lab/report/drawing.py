@@ -49,6 +49,8 @@ DASHED, DOTTED = (0, (5, 3)), (0, (1, 1.5))  # strokes of predicted and of claim
 SMALL = 11  # points: the smallest text that is readable when a phone shrinks the figure
 
 _SIZE = (6.1, 3.2)  # inches
+_PLACE = re.compile(r' (?:d|x|y)="[^"]*"')
+_FINER = re.compile(r"(?<=\.\d\d)\d+|\n")  # less than a hundredth of a unit, which no screen shows
 _UNIT = re.compile(r"(?<=\d) (?=[^\W\d]|%)")  # the space between a figure and its unit, at which no line may break
 _HEADING = 60  # the most characters in a line of a panel's name
 _LABEL = 26  # the most characters in a label's line, so that the plot keeps enough room
@@ -165,6 +167,7 @@ def _inlined(svg: bytes, name: str, alt: str) -> str:
     text = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", text, flags=re.DOTALL)
     used = set(re.findall(r"""(?:url\(#|href="#)([^)"]+)""", text))
     text = re.sub(r' id="([^"]+)"', lambda found: f' id="{name}.{found[1]}"' if found[1] in used else "", text)
+    text = _PLACE.sub(lambda found: _FINER.sub("", found[0]), text)
     text = re.sub(r"url\(#", f"url(#{name}.", text)
     text = re.sub(r'href="#', f'href="#{name}.', text)
     text = re.sub("|".join(_VARIABLES), lambda found: f"var(--{_VARIABLES[found[0]]}, {found[0]})", text)

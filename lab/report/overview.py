@@ -50,6 +50,7 @@ class Overview:
                 *(_found(self.articles, "article") if self.articles else []),
                 *(others if self.others else []),
                 html.heading("claims", "All claims", "Claims"),
+                html.legend(),
                 '<div class="filter" data-filter="verdict article"></div>',
                 _table(self),
                 html.folded("Commands that run these claims", _again(self)),
@@ -112,7 +113,6 @@ def _largest(claims: Claims) -> Iterator[str]:
     sorts: dict[str, tuple[PredictionKind, ...]] = {
         "a replay of the kernel's rules": ("replay", "simulation"),
         "a law": ("law",),
-        "a definition": ("definition",),
     }
     for name, kinds in sorts.items():
         if (result := worst(claims, *kinds)) and not wording.bound_holds(result):

@@ -73,7 +73,7 @@ def test_figures_stand_beside_the_words_and_tables_come_last(notebook: Any) -> N
         '<div class="more">',
         ">So.<",
         "a</th>",
-        "<summary>Claimed, predicted, measured: 2 in a table</summary>",
+        "<summary>Claimed, predicted, measured: 2 figures in a table</summary>",
         "<summary>How it was tested</summary>",
         'id="rate">',
         '<div class="pair alone">',

@@ -85,7 +85,9 @@ def test_all_claims_are_in_one_table_to_filter_and_to_sort(toy: Callable[[], Art
     assert orders[1] == orders[2] < orders[0] < orders[3]
     assert 'data-filter="verdict article"' in shown
     assert all("lab run toy/header" not in row for _, row in rows)
-    assert "lab run toy/header" in shown[shown.index("<details>") :]
+    assert "lab run toy/header" in shown[shown.index("<summary>Commands") :]
+    labels = shown[shown.index("<summary>What the labels mean") : shown.index("<table")]
+    assert "predicted ÷ measured − 1" in labels, "where a phone has no tooltip"
     assert ">not run</td>" in rows[-1][1]
 
 
