@@ -113,7 +113,8 @@ def _in_force(claim: Claim, record: Record) -> str:
     ]
     if not rows:
         return ""
-    own = "; ".join(f"{key} (set by {place})" for key, place in origins.items())
+    values = {key: dict.fromkeys(str(host[key]) for host in hosts.values() if key in host) for key in origins}
+    own = "; ".join(f"{key} = {' or '.join(values[key])}, set by {place}" for key, place in origins.items())
     table = html.scrolled(html.table(["Setting", *hosts, "Set by"], rows, "in-force"), "Settings in force")
     return html.folded(f"Settings in force: {own or 'those of the test bed'}", table)
 

@@ -136,7 +136,7 @@ def test_a_trial_shows_the_settings_in_force_and_who_sets_them(keep: Keep, toy: 
     told = answers(toy())
     row = r"<code>net.ipv4.tcp_rmem</code></th>(?:<td[^>]*>{}</td>)+<td[^>]*>{}</td>"
     assert re.search(row.format("1 2 3", "the arm"), told[longer.address])
-    assert "<summary>Settings in force: net.ipv4.tcp_rmem (set by the arm)</summary>" in told[longer.address]
+    assert "<summary>Settings in force: net.ipv4.tcp_rmem = 1 2 3, set by the arm</summary>" in told[longer.address]
     assert re.search(row.format("[^<]+", "the test bed"), told[on.address])
     assert "1 2 3" not in told[on.address]
 
