@@ -42,6 +42,7 @@ __all__ = [
     "expert",
     "is_expert",
     "is_tcp_info",
+    "losses",
     "netstat",
     "packetdrill",
     "queue",
@@ -96,6 +97,11 @@ def expert(node: str, interface: str) -> str:
 def is_expert(name: str) -> bool:
     """Return whether the file holds Expert Info."""
     return name.startswith(_EXPERT) and name.endswith(_TEXT)
+
+
+def losses(link: str, way: str) -> str:
+    """Return the name of the file with the segments that a link was to lose, and those that it lost."""
+    return f"losses.{link}.{way}.json"
 
 
 def netstat(node: str, when: str) -> str:

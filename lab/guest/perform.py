@@ -139,6 +139,7 @@ def perform(trial: Trial, folder: Path) -> dict[str, Any]:
                 beat_ns=POLL_NS if real or counted else TICKS_NS,  # if waiting is idle time, it disturbs the load
                 compiled=folder / COMPILED,
                 queue=fabric.queue,
+                entrance=fabric.entrance,
             )
             with ExitStack() as standing:
                 for middlebox in middleboxes:

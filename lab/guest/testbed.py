@@ -40,6 +40,10 @@ def _no_queues(link: str, way: str) -> Mapping[str, Any]:
     raise WorkloadError(f"there is no link {link}, {way}, to look at")
 
 
+def _no_wires(link: str, way: str) -> tuple[Joinable, str]:
+    raise WorkloadError(f"there is no link {link}, {way}, to change")
+
+
 class Joinable(Protocol):
     """Describes a network namespace that a thread can enter."""
 
@@ -64,6 +68,7 @@ class Testbed:
     phase_ns: int = 0
     compiled: Path = Path()  # the folder of the programs that were compiled for the trial
     queue: Callable[[str, str], Mapping[str, Any]] = _no_queues  # (link, way) -> the state of its queue
+    entrance: Callable[[str, str], tuple[Joinable, str]] = _no_wires  # (link, way) -> where its frames enter the wire
 
     def part(self, name: str, port: int, undo: ExitStack) -> Testbed:
         """Return the testbed for one of several workloads, with a separate output folder, port and random generator."""

@@ -30,7 +30,7 @@ from lab.units import Size
 RTM_NEWLINK, RTM_GETLINK = 16, 18
 RTM_NEWROUTE = 24
 RTM_NEWQDISC, RTM_DELQDISC, RTM_GETQDISC = 36, 37, 38
-RTM_NEWTCLASS, RTM_GETTCLASS, RTM_NEWTFILTER, RTM_GETTFILTER = 40, 42, 44, 46
+RTM_NEWTCLASS, RTM_GETTCLASS, RTM_NEWTFILTER, RTM_DELTFILTER, RTM_GETTFILTER = 40, 42, 44, 45, 46
 
 _IFINFO = struct.Struct("=BxHiII")  # family, type, index, flags, change
 _RTMSG = struct.Struct("=8BI")  # family, dst_len, src_len, tos, table, protocol, scope, type, flags
@@ -50,7 +50,7 @@ TCA_MATCHALL_ACT, TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_ACT_STATS, TCA_STATS_BASIC 
 TCA_EGRESS_REDIR, TCA_EGRESS_MIRROR = 1, 2
 TC_ACT_PIPE, TC_ACT_STOLEN = 3, 4
 WITNESS = "lo"  # of the wires' namespace, in which it carries no other traffic
-WATCH_PRIORITY = 1  # of the filter that sees frames before all of them are redirected
+WATCH_PRIORITY, LOSS_PRIORITY, REDIRECT_PRIORITY = 1, 2, 3  # of the filters of a wire, in their order
 _SOCK_FILTER = struct.Struct("=HBBI")  # of classic BPF: code, jump if true, jump if false, k
 ETH_P_ALL = 3
 
@@ -272,7 +272,7 @@ def redirect(netlink: Netlink, source: str, target: str, orphan: bool = False, l
         ]
         body = _ingress_filter(here, WATCH_PRIORITY, "bpf", options)
         requests.append(Request(f"watching the frames of {source}", RTM_NEWTFILTER, body, new))
-    body = _ingress_filter(here, WATCH_PRIORITY + 1, "matchall", [attribute(TCA_MATCHALL_ACT, [attribute(1, onward)])])
+    body = _ingress_filter(here, REDIRECT_PRIORITY, "matchall", [attribute(TCA_MATCHALL_ACT, [attribute(1, onward)])])
     requests.append(Request(f"redirecting {source} to {target}", RTM_NEWTFILTER, body, new))
     netlink.do_all(requests)
 
@@ -326,19 +326,40 @@ def add_program(netlink: Netlink, name: str, way: str, program: int) -> None:
     here = index(netlink, name)
     clsact = _TCMSG.pack(0, here, TC_INGRESS_HANDLE, TC_INGRESS, 0) + attribute(qdisc.TCA_KIND, "clsact")
     netlink.do(f"opening the hooks of {name}", RTM_NEWQDISC, clsact, NLM_F_CREATE | NLM_F_EXCL)
-    options = [
+    body = _TCMSG.pack(0, here, 0, TC_HOOKS[way], 1 << 16 | socket.htons(ETH_P_ALL))
+    body += attribute(qdisc.TCA_KIND, "bpf") + attribute(qdisc.TCA_OPTIONS, _direct(program))
+    netlink.do(f"hooking a BPF program to {name}", RTM_NEWTFILTER, body, NLM_F_CREATE | NLM_F_EXCL)
+
+
+def _direct(program: int) -> list[bytes]:
+    return [
         attribute(TCA_BPF_FD, program),
         attribute(TCA_BPF_NAME, "lab"),
         attribute(TCA_BPF_FLAGS, TCA_BPF_FLAG_ACT_DIRECT),
     ]
-    body = _TCMSG.pack(0, here, 0, TC_HOOKS[way], 1 << 16 | socket.htons(ETH_P_ALL))
-    body += attribute(qdisc.TCA_KIND, "bpf") + attribute(qdisc.TCA_OPTIONS, options)
+
+
+def add_wire_program(netlink: Netlink, name: str, program: int) -> None:
+    """Run the BPF program behind the descriptor `program` on each frame that enters the wire's end `name`.
+
+    The program runs before the frame is redirected, and answers TC_ACT_UNSPEC for each frame that continues.
+    """
+    body = _ingress_filter(index(netlink, name), LOSS_PRIORITY, "bpf", _direct(program))
     netlink.do(f"hooking a BPF program to {name}", RTM_NEWTFILTER, body, NLM_F_CREATE | NLM_F_EXCL)
 
 
-def programs(netlink: Netlink, name: str, way: str) -> list[int]:
-    """Return the ids of the BPF programs that run on `name` in this direction, in the order in which they run."""
-    request = _TCMSG.pack(0, index(netlink, name), 0, TC_HOOKS[way], 0)
+def remove_wire_program(netlink: Netlink, name: str) -> None:
+    """Undo `add_wire_program`."""
+    body = _TCMSG.pack(0, index(netlink, name), 0, TC_INGRESS_HANDLE, LOSS_PRIORITY << 16)
+    netlink.do(f"unhooking a BPF program from {name}", RTM_DELTFILTER, body)
+
+
+def programs(netlink: Netlink, name: str, way: str | None) -> list[int]:
+    """Return the ids of the BPF programs that run on `name` in this direction, in the order in which they run.
+
+    None means the programs that a wire's end runs.
+    """
+    request = _TCMSG.pack(0, index(netlink, name), 0, TC_HOOKS[way] if way else TC_INGRESS_HANDLE, 0)
     filters = netlink.dump(f"listing the programs of {name}", RTM_GETTFILTER, request)
     options = [attributes(attributes(body[_TCMSG.size :]).get(qdisc.TCA_OPTIONS, b"")) for body in filters]
     return [struct.unpack("=I", given[TCA_BPF_ID])[0] for given in options if TCA_BPF_ID in given]

@@ -16,7 +16,7 @@ from lab.guest.fabric import build, multicast, readback
 from lab.guest.fabric.namespace import Namespace
 from lab.guest.fabric.overlong import Witness
 from lab.guest.fabric.spaces import WIRES, Spaces
-from lab.guest.network import Network
+from lab.guest.network import WAYS, Network
 
 _T = TypeVar("_T")
 
@@ -77,6 +77,15 @@ class Fabric:
         FabricError.
         """
         return readback.queue(self.spaces, link, way)
+
+    def entrance(self, link: str, way: str) -> tuple[Namespace, str]:
+        """Return the wires' namespace, and the end at which this direction's frames enter the wire. Raises FabricError
+        if there is no such direction.
+        """
+        for number, each in enumerate(self.network.links):
+            if each.name == link and way in WAYS:
+                return self.spaces.of(WIRES), build.wire_end(number, WAYS.index(way))
+        raise build.FabricError(f"the network has no link {link}, {way}")
 
     def differences(self) -> list[str]:
         """Return the settings that differ between the kernel and the requested network; empty if the network is exact.

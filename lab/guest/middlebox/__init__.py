@@ -7,10 +7,22 @@ distinguished by `kind`.
 
 from lab.guest.middlebox.drop import DropSegment
 from lab.guest.middlebox.firewall import NftMaxseg, TcpMss
+from lab.guest.middlebox.lose import LoseSegments, LostSegment
 from lab.guest.middlebox.nat import Firewall, Masquerade
 from lab.guest.middlebox.program import MssProgram
 from lab.guest.middlebox.queue import MssQueue
 
-Middlebox = DropSegment | Firewall | Masquerade | MssProgram | MssQueue | NftMaxseg | TcpMss
+Middlebox = DropSegment | Firewall | LoseSegments | Masquerade | MssProgram | MssQueue | NftMaxseg | TcpMss
 
-__all__ = ["DropSegment", "Firewall", "Masquerade", "Middlebox", "MssProgram", "MssQueue", "NftMaxseg", "TcpMss"]
+__all__ = [
+    "DropSegment",
+    "Firewall",
+    "LoseSegments",
+    "LostSegment",
+    "Masquerade",
+    "Middlebox",
+    "MssProgram",
+    "MssQueue",
+    "NftMaxseg",
+    "TcpMss",
+]

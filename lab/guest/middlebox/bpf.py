@@ -12,11 +12,11 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from lab.errors import LabError
 
-R0, R1, R2, R3, R4, R5, R6 = range(7)
+R0, R1, R2, R3, R4, R5, R6, R7, R8, R9 = range(10)  # calls and loads of a packet keep R6 to R9
 PACKET = R6  # load_byte() and load_half() expect the packet's context there, and overwrite R0 to R5
 STACK = 10
 
@@ -24,7 +24,7 @@ MAP_LOOKUP_ELEM, SKB_STORE_BYTES, L4_CSUM_REPLACE = 1, 9, 11  # helpers
 MAP_CREATE, MAP_LOOKUP, PROG_LOAD, OBJ_GET_INFO_BY_FD = 0, 1, 5, 15  # commands
 SCHED_CLS = 3  # type of program
 ARRAY = 2  # type of map
-TC_ACT_OK, TC_ACT_SHOT = 0, 2
+TC_ACT_UNSPEC, TC_ACT_OK, TC_ACT_SHOT = -1, 0, 2  # UNSPEC leaves the packet to the next filter
 
 _SYSCALL = 321 if os.uname().machine == "x86_64" else 280  # 280 is the number in the generic table
 _INSTRUCTION = struct.Struct("=BBhi")
@@ -32,6 +32,9 @@ _LOG_BYTES = 1 << 16
 _INFO_BYTES = 256
 
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+Size = Literal[1, 2, 4]  # bytes
 
 
 class BpfError(LabError):
@@ -84,6 +87,22 @@ def load_half(offset: int) -> Line:
     return Line(0x28, value=offset)
 
 
+def load_within(size: Size, register: int, offset: int) -> Line:
+    """Load one, two or four bytes of the frame, `offset` bytes after the place in `register`, into R0."""
+    return Line({1: 0x50, 2: 0x48, 4: 0x40}[size], 0, register, value=offset)
+
+
+def load_length() -> Line:
+    """Load the frame's length into R0 (struct __sk_buff)."""
+    return Line(0x61, R0, PACKET)
+
+
+def put_wide(to: int, value: int) -> list[Line]:
+    """Set register `to` to a constant of up to 64 bits, in two slots."""
+    low, high = struct.unpack("=ii", struct.pack("=Q", value))
+    return [Line(0x18, to, value=low), Line(0, value=high)]
+
+
 def network_order(register: int) -> Line:
     """Convert the lower 16 bits of a register to network byte order, as in a packet."""
     return Line(0xDC, register, value=16)
@@ -104,16 +123,28 @@ def leave_below(value: int) -> Line:
     return Line(0xA5, R0, value=value, leaves=True)
 
 
-def count(counter: Counter) -> list[Line]:
-    """Set R0 to the number of earlier passes through this point, and count this pass."""
+def find(counter: Counter, number: int = 0) -> list[Line]:
+    """Set R0 to the address of one of the counters."""
     key = 4  # bytes, under the stack's top
     return [
-        Line(0x62, STACK, offset=-key, value=0),
+        Line(0x62, STACK, offset=-key, value=number),
         *(Line(0x18, R1, 1, value=counter.fd), Line(0)),  # R1 = the map, in two slots
         *(move(R2, STACK), add(R2, -key), call(MAP_LOOKUP_ELEM)),
         Line(0x15, R0, value=0, leaves=True),  # the verifier requires a check that the element exists
+    ]
+
+
+def count(counter: Counter, number: int = 0) -> list[Line]:
+    """Set R0 to the number of earlier passes through this point, and count this pass."""
+    return [
+        *find(counter, number),
         *(put(R1, 1), Line(0xDB, R0, R1, value=1), move(R0, R1)),  # atomic: R1 = [R0], [R0] += 1
     ]
+
+
+def skipping(jump: Line, lines: Sequence[Line]) -> list[Line]:
+    """Return `jump` and `lines`, with `jump` going behind them."""
+    return [jump._replace(offset=len(lines)), *lines]
 
 
 def drop() -> list[Line]:
@@ -126,35 +157,39 @@ def call(helper: int) -> Line:
     return Line(0x85, value=helper)
 
 
-def assembled(lines: Sequence[Line]) -> bytes:
-    """Return the program in binary form, with final instructions that let the packet continue."""
-    whole = [*lines, put(R0, TC_ACT_OK), Line(0x95)]
+def assembled(lines: Sequence[Line], passes: int = TC_ACT_OK) -> bytes:
+    """Return the program in binary form, with final instructions that let the packet continue: `passes` says how."""
+    whole = [*lines, put(R0, passes), Line(0x95)]
     ends = [line._replace(offset=len(lines) - at - 1) if line.leaves else line for at, line in enumerate(whole)]
     return b"".join(_INSTRUCTION.pack(it.code, it.source << 4 | it.to, it.offset, it.value) for it in ends)
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Reads a program's counter in the kernel: an array map with one element."""
+    """Reads a program's counters in the kernel: the elements of an array map."""
 
     fd: int
 
     @property
     def value(self) -> int:
-        """The current count. Raises BpfError if the kernel does not report the count."""
-        key, value = ctypes.create_string_buffer(4), ctypes.create_string_buffer(8)
+        """The current count of the first counter. Raises BpfError if the kernel does not report the count."""
+        return self.read(0)
+
+    def read(self, number: int) -> int:
+        """Return the current count of one counter. Raises BpfError if the kernel does not report the count."""
+        key, value = ctypes.create_string_buffer(struct.pack("=I", number), 4), ctypes.create_string_buffer(8)
         if _bpf(MAP_LOOKUP, struct.pack("=I4xQQQ", self.fd, ctypes.addressof(key), ctypes.addressof(value), 0)) < 0:
             raise BpfError(f"the kernel does not tell a BPF counter: {os.strerror(ctypes.get_errno())}")
         return int.from_bytes(value.raw, sys.byteorder)
 
 
 @contextmanager
-def counting() -> Iterator[Counter]:
-    """Provide a counter, which starts at zero, within this context.
+def counting(counters: int = 1) -> Iterator[Counter]:
+    """Provide counters, which start at zero, within this context.
 
     Raises BpfError if the kernel refuses the counter.
     """
-    fd = _bpf(MAP_CREATE, struct.pack("=IIIII", ARRAY, 4, 8, 1, 0))
+    fd = _bpf(MAP_CREATE, struct.pack("=IIIII", ARRAY, 4, 8, counters, 0))
     if fd < 0:
         raise BpfError(f"the kernel refuses a BPF map: {os.strerror(ctypes.get_errno())}")
     try:
@@ -172,12 +207,12 @@ class Program:
 
 
 @contextmanager
-def loaded(name: str, lines: Sequence[Line]) -> Iterator[Program]:
-    """Load a classifier for tc within this context.
+def loaded(name: str, lines: Sequence[Line], passes: int = TC_ACT_OK) -> Iterator[Program]:
+    """Load a classifier for tc within this context. `passes` is its answer for packets that continue.
 
     Raises BpfError, with the verifier's message, if the kernel refuses it.
     """
-    code = assembled(lines)
+    code = assembled(lines, passes)
     text, log = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(_LOG_BYTES)
     licence = ctypes.create_string_buffer(b"GPL")
     request = struct.pack(
