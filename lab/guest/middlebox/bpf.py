@@ -215,12 +215,11 @@ def loaded(name: str, lines: Sequence[Line], passes: int = TC_ACT_OK) -> Iterato
     code = assembled(lines, passes)
     text, log = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(_LOG_BYTES)
     licence = ctypes.create_string_buffer(b"GPL")
-    request = struct.pack(
-        "=IIQQIIQII16s",
-        *(SCHED_CLS, len(code) // _INSTRUCTION.size, ctypes.addressof(text), ctypes.addressof(licence)),
-        *(1, _LOG_BYTES, ctypes.addressof(log), 0, 0, name.encode()),
-    )
-    fd = _bpf(PROG_LOAD, request)
+    head = (SCHED_CLS, len(code) // _INSTRUCTION.size, ctypes.addressof(text), ctypes.addressof(licence))
+    fd = _bpf(PROG_LOAD, struct.pack("=IIQQIIQII16s", *head, 0, 0, 0, 0, 0, name.encode()))
+    if fd < 0:  # the verifier's log of a long program would not fit, which also counts as a failure
+        logged = (1, _LOG_BYTES, ctypes.addressof(log), 0, 0, name.encode())
+        fd = _bpf(PROG_LOAD, struct.pack("=IIQQIIQII16s", *head, *logged))
     if fd < 0:
         said = [os.strerror(ctypes.get_errno()), *log.value.decode(errors="replace").splitlines()[-3:]]
         raise BpfError(f"the kernel refuses BPF program {name}: {'; '.join(said)}")

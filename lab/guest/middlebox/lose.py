@@ -17,15 +17,16 @@ from lab.guest import outputs
 from lab.guest.fabric import device
 from lab.guest.fabric.netlink import Netlink
 from lab.guest.middlebox import bpf
-from lab.guest.middlebox.bpf import PACKET, R0, R1, R2, R3, R7, R8, R9, STACK, Counter, Line
+from lab.guest.middlebox.bpf import PACKET, R0, R1, R2, R3, R6, R7, R8, R9, STACK, Counter, Line
 from lab.guest.task import Checked, Task
 from lab.guest.testbed import Testbed, WorkloadError
 
-MOST = 1000  # segments: the jumps of a program have 16 bits
+MOST = 1500  # segments: the jumps of a program have 16 bits
 _FARTHEST = 4_000_000_000  # bytes: further ones have the sequence numbers of earlier ones again
 _ETHERNET, _IPV4, _IPV6, _TCP = 14, 20, 40, 20  # bytes of the headers without options
 _PORTS, _SEQ, _OFFSET, _FLAGS = 0, 4, 12, 13  # in a TCP header
 _SYN = 0x02
+_FIRST = 2  # the first counter of a segment
 
 
 class LostSegment(Checked, frozen=True):
@@ -80,7 +81,7 @@ class LoseSegments(Task, frozen=True):
         there, or if a segment is `required` and never passed.
         """
         space, end = testbed.entrance(self.link, self.way)
-        with bpf.counting(1 + len(self.segments)) as counter:
+        with bpf.counting(_FIRST + len(self.segments)) as counter:
             with bpf.loaded("lose", lose(self.segments, counter), bpf.TC_ACT_UNSPEC) as program:
                 with space.entered():
                     netlink = Netlink()
@@ -94,7 +95,7 @@ class LoseSegments(Task, frozen=True):
                         yield
                     finally:
                         device.remove_wire_program(netlink, end)
-            self._tell(testbed, [counter.read(1 + number) for number in range(len(self.segments))])
+            self._tell(testbed, [counter.read(_FIRST + number) for number in range(len(self.segments))])
 
     def _tell(self, testbed: Testbed, passed: Sequence[int]) -> None:
         plain = [
@@ -114,7 +115,8 @@ class LoseSegments(Task, frozen=True):
 def lose(segments: Sequence[LostSegment], counter: Counter) -> list[Line]:
     """Return a program that drops these segments, and counts how often the byte of each one passes.
 
-    The first counter holds the connection: its ports, and below them the sequence number of its SYN.
+    The first counter holds the connection: its ports, and below them the sequence number of its SYN. The second stays
+    zero. Without it, the verifier would follow what each comparison tells about later ones, and give up.
     """
     ports = 16  # bytes, under the stack's top
     lines = [
@@ -132,13 +134,20 @@ def lose(segments: Sequence[LostSegment], counter: Counter) -> list[Line]:
         ),
         *(bpf.move(R3, R1), Line(0x77, R3, value=32), Line(0x5D, R3, R2, leaves=True)),
         *(Line(0x1C, R7, R1), Line(0x04, R7, value=-1)),  # R7: the stream's first byte in the segment, in 32 bits
-        *(Line(0x0F, R8, R7), bpf.put(R9, 0)),  # R8: the byte after the last one
+        *(Line(0x0F, R8, R7), bpf.put(R9, 0)),  # R8: the byte after the last one; R9: whether the segment is lost
+        *(*bpf.find(counter, 1), Line(0x79, R6, R0)),  # R6: 0, which the verifier does not know
     ]
-    for number, each in enumerate(segments, start=1):
+    for number, each in enumerate(segments, start=_FIRST):
         counted = [*bpf.count(counter, number), *bpf.skipping(Line(0x55, value=each.sending - 1), [bpf.put(R9, 1)])]
-        behind = bpf.skipping(Line(0xBD, R8, R1), counted)  # if R8 <= R1
-        lines += [*bpf.put_wide(R1, each.byte), *bpf.skipping(Line(0x2D, R7, R1), behind)]  # if R7 > R1
+        ends = bpf.skipping(Line(0xBD, R2, R1), counted)  # if R2 <= R1
+        begins = bpf.skipping(Line(0x2D, R2, R1), [*_plus(R2, R8, R6), *ends])  # if R2 > R1
+        lines += [*bpf.put_wide(R1, each.byte), *_plus(R2, R7, R6), *begins]
     return [*lines, Line(0x15, R9, leaves=True), *bpf.drop()]
+
+
+def _plus(to: int, first: int, second: int) -> list[Line]:
+    """Set register `to` to the sum of two others."""
+    return [bpf.move(to, first), Line(0x0F, to, second)]
 
 
 def _leave() -> Line:
