@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from lab.guest.middlebox import DropSegment, Firewall, Masquerade, MssProgram, MssQueue, NftMaxseg, TcpMss
+from lab.guest.middlebox import (
+    DropSegment,
+    Firewall,
+    LoseSegments,
+    LostSegment,
+    Masquerade,
+    MssProgram,
+    MssQueue,
+    NftMaxseg,
+    TcpMss,
+)
 from lab.guest.probe import Capture, CpuTime, ExpertInfo, Netstat, QueueState, TcpInfo
 from lab.guest.workload import (
     Arrivals,
@@ -95,6 +105,8 @@ __all__ = [
     "Iperf",
     "Iperf3",
     "Listens",
+    "LoseSegments",
+    "LostSegment",
     "Masquerade",
     "Metric",
     "ModelMiss",

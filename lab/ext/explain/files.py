@@ -34,7 +34,7 @@ from lab import Arm, {imports}, Capture, Experiment, Reported, Within, metric
 
 EXPERIMENT = Experiment(
     topology="{topology}",
-    workload={workload},
+{losses}    workload={workload},
     probes=(Capture(node="{node}", snap="128 B"),),
     metric=metric.capture_goodput(node="{node}"),
     arms=(
@@ -43,6 +43,18 @@ EXPERIMENT = Experiment(
     tolerance=Within({within}, because="the rebuilt transfer should be this near to be of use"),
 {samples})
 '''
+_LOSSES = """\
+    links={{"path": {{"forward": {{"limit": "ample", "loss": "0 %"}}}}}},
+    # not the queue and chance decide what is lost, but the capture
+    middleboxes=(
+        LoseSegments(
+            link="path",
+            required=False,
+            segments=(
+{segments}            ),
+        ),
+    ),
+"""
 _RTT = """\
         Arm(
             "round-trip",
@@ -178,14 +190,23 @@ def check(made: RebuildPlan, name: str) -> str:
         goodput=made.goodput,
         and_rtt=f", with a mean round trip of {made.rtt}" if made.rtt else "",
         about=_about(made, name),
-        imports=made.program.kind,
+        imports=", ".join([made.program.kind, *(["LoseSegments", "LostSegment"] if made.lost else [])]),
         topology=TOPOLOGY,
+        losses=_losses(made),
         workload=made.program.source(4),
         node=made.node,
         rtt=_RTT.format(rtt=made.rtt, node=made.node) if made.rtt else "",
         within=WITHIN,
-        samples=f"    samples={_SAMPLES},  # seeds: which segments are lost is left to chance\n" if made.loss else "",
+        samples=f"    samples={_SAMPLES},  # seeds: which segments are lost is left to chance\n"
+        if made.loss and not made.lost
+        else "",
     )
+
+
+def _losses(made: RebuildPlan) -> str:
+    lines = (f"LostSegment({byte}{f', {sending}' if sending > 1 else ''})" for byte, sending in made.lost)
+    segments = "".join(f"                {line},\n" for line in lines)
+    return _LOSSES.format(segments=segments) if made.lost else ""
 
 
 def gains(made: RebuildPlan, name: str) -> str:

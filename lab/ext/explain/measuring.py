@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import exp, lgamma, log, log1p
 from statistics import median
@@ -11,6 +12,7 @@ from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks
 from lab.ext.explain.explaining import Closely
 from lab.ext.explain.gaps import Why, pieces
 from lab.ext.explain.limits import Limit
+from lab.ext.explain.lost import lost
 from lab.ext.explain.place import selected, to_acks
 from lab.metric.arrays import Bools, Floats, Ints, np
 from lab.units import Rate
@@ -33,6 +35,8 @@ _REPEAT = 2.5  # round trips: losses this close are one event, to which a sender
 # Of the flight after an event: Reno keeps 0.5, CUBIC 0.7 (RFC 9438 4.6), both less what recovery lacks; BBR keeps all
 _HALVED, _KEPT = 0.57, 0.85
 _EVENTS = 3  # losses that tell how a sender reacts
+_REGULAR = 12  # losses that tell how often they come
+_BEYOND = 1.2  # times the growth
 _PACED_NS = 3_000_000  # data that leaves together: a millisecond's at twice the mean rate (tcp_tso_autosize)
 _PACED = 0.5  # of the time between segments without an ACK that released them
 
@@ -49,6 +53,7 @@ class SeenPath:
     queue: int | None  # the longest wait at the bottleneck; None if no queue stood
     overflowed: bool  # whether the queue was too short
     lost: int  # segments that were lost elsewhere
+    listed: tuple[tuple[int, int], ...]  # (the stream's byte, transmission) of each lost segment
     sent: int  # segments
     window: int | None  # the largest advertised window in bytes
     opening: int | None  # the first one
@@ -93,8 +98,9 @@ def measure(seen: Closely) -> SeenPath:
     rate = 8 * payload_rate * (facts.mss + headers + ethernet.AROUND) / facts.mss if payload_rate else None
     ends, waits = _waits(seen)
     frame_ns = 8e9 * (facts.mss + headers + ethernet.AROUND) / rate if rate else float("inf")
-    lost, full = _losses(seen, ends, waits, _NOTICED * frame_ns)
+    elsewhere, full = _losses(seen, ends, waits, _NOTICED * frame_ns)
     longest = int(np.percentile(waits, 99)) if len(waits) else 0
+    listed = tuple(_listed(seen))
     queue = full or (longest if longest >= _NOTICED * frame_ns else None)
     window = (found.edge - found.ack)[found.edge - found.ack < ANY_WINDOW]
     back = ~seen.rows.forward.astype(bool)
@@ -107,7 +113,8 @@ def measure(seen: Closely) -> SeenPath:
         rate=rate,
         queue=queue,
         overflowed=full is not None,
-        lost=lost,
+        lost=elsewhere if listed else 0,
+        listed=listed,
         sent=int(_segments(seen).sum()),
         window=int(window.max()) if len(window) else None,
         opening=int(seen.rows.window[back][0]) if syn and back.any() else None,
@@ -237,26 +244,33 @@ def _losses(seen: Closely, ends: Ints, waits: Ints, least: float) -> tuple[int, 
     order = np.argsort(again, kind="stable")
     apart = np.concatenate(([True], again[order][1:] != ended[order][:-1]))[: len(again)]
     again = again[order][apart]
-    lost = max(len(again) - spurious, 0)
-    if not lost or not len(ends):
-        return lost, None
+    count = max(len(again) - spurious, 0)
+    if not count or not len(ends):
+        return count, None
     before = waits[np.maximum(np.searchsorted(ends, again, side="right") - 1, 0)]
     behind = before >= np.percentile(waits, 100 * (1 - _LONGEST))
     full = int(np.median(before[behind])) if behind.any() else 0
     if _by_chance(int(behind.sum()), len(again)) > _RARE or full < least:
-        return lost, None
+        return count, None
     others = before < (0 if _joined(seen) else _FILLED * full)
     return max(int(others.sum()) - spurious, 0), full
 
 
-def _by_chance(behind: int, lost: int) -> float:
-    """Return the probability that at least `behind` of `lost` losses are behind one of the longest queues by chance."""
+def _listed(seen: Closely) -> Iterator[tuple[int, int]]:
+    """Yield (the stream's byte, transmission) of each lost segment."""
+    begun = seen.connection.ways[seen.connection.forward].isn is not None
+    origin = 1 if begun else int(seen.found.seq.min())
+    yield from ((number - origin, sending) for number, sending in lost(seen))
+
+
+def _by_chance(behind: int, losses: int) -> float:
+    """Return the probability that at least `behind` losses are behind one of the longest queues by chance."""
 
     def exactly(k: int) -> float:
-        ways = lgamma(lost + 1) - lgamma(k + 1) - lgamma(lost - k + 1)
-        return exp(ways + k * log(_LONGEST) + (lost - k) * log1p(-_LONGEST))
+        ways = lgamma(losses + 1) - lgamma(k + 1) - lgamma(losses - k + 1)
+        return exp(ways + k * log(_LONGEST) + (losses - k) * log1p(-_LONGEST))
 
-    return sum(exactly(k) for k in range(behind, lost + 1))
+    return sum(exactly(k) for k in range(behind, losses + 1))
 
 
 def _joined(seen: Closely) -> bool:
@@ -301,19 +315,34 @@ def _congestion(seen: Closely) -> str | None:
         small = bursts and sent / bursts <= max(3 * facts.mss, _PACED_NS * sent / max(took, 1))
         if small and spent[Why.SPACED] > _PACED * own.sum():
             return "bbr"
-    kept = _kept(found, facts.where.rtt or 0)
-    if len(kept) < _EVENTS:
+    events = _events(found, facts.where.rtt or 0)
+    if len(events) < _EVENTS:
         return None
-    share = median(kept)
+    if _too_many(events, int(found.time[-1] - found.time[0]), facts.where.rtt or 1, facts.mss):
+        return "bbr"
+    share = median(after / before for before, after in events)
     return "reno" if share < _HALVED else "cubic" if share < _KEPT else "bbr"
 
 
-def _kept(found: SegmentsAndAcks, rtt: int) -> list[float]:
-    """Return the share of the flight that was left after each loss, once all data sent before it was acknowledged."""
+def _too_many(events: list[tuple[int, int]], took: int, rtt: int, mss: int) -> bool:
+    """Return whether flights of this size, in bytes, outlived more losses than Reno and CUBIC grow back from.
+
+    After each loss, CUBIC loses 0.3 of its window, and grows by up to about a segment in each round trip, or by
+    0.4 t^3 segments in t seconds (RFC 9438 4.2 and 4.3).
+    """
+    if len(events) < _REGULAR:
+        return False
+    apart = took / len(events)
+    grown = 1 + apart / rtt + 0.4 * (apart / 1e9) ** 3
+    return 0.3 * median(before for before, _ in events) / mss > _BEYOND * grown
+
+
+def _events(found: SegmentsAndAcks, rtt: int) -> list[tuple[int, int]]:
+    """Return the bytes in flight before each loss, and after it, once all data sent before it was acknowledged."""
     if not len(found.ack) or not len(found.time):
         return []
     again = found.time[found.again]
-    highest, shares = np.maximum.accumulate(found.highest), []
+    highest, events = np.maximum.accumulate(found.highest), []
     last = NEVER
     for time in again.tolist():
         if time - last < _REPEAT * rtt:
@@ -329,5 +358,5 @@ def _kept(found: SegmentsAndAcks, rtt: int) -> list[float]:
         last = max(time, int(found.ack_time[done]))
         after = int(np.searchsorted(found.time, last + rtt // 4, side="right")) - 1
         acked = int(np.searchsorted(found.ack_time, last + rtt // 4, side="right")) - 1
-        shares.append(float(highest[after] - found.ack[acked]) / before)
-    return shares
+        events.append((before, int(highest[after] - found.ack[acked])))
+    return events

@@ -12,6 +12,7 @@ from lab.ext.explain.explaining import Closely, Facts
 from lab.ext.explain.limits import Limit
 from lab.ext.explain.measuring import SeenPath, frames, measure, rounded
 from lab.ext.explain.place import to_acks
+from lab.guest.middlebox.lose import MOST as MOST_LISTED
 from lab.metric.arrays import np
 from lab.model.scenario import KernelTraits
 from lab.model.skb import gso_bytes, overhead
@@ -64,6 +65,7 @@ class RebuildPlan:
     mtu: FoundSetting | None
     limit: FoundSetting | None
     loss: FoundSetting | None
+    lost: tuple[tuple[int, int], ...]  # (byte, sending) of the segments to lose; () leaves them to chance
     sysctls: Mapping[str, Mapping[str, FoundSetting]]  # of sender and receiver
     goodput: Rate
     rtt: Duration | None  # the mean; None if the capture was not taken at the sender
@@ -105,6 +107,7 @@ def plan(seen: Closely) -> RebuildPlan:
         mtu=_mtu(seen, path),
         limit=_limit(path),
         loss=_loss(path, loss),
+        lost=path.listed if len(path.listed) <= MOST_LISTED else (),
         sysctls=sysctls,
         goodput=Rate(max(round(float(f"{_goodput(seen):.4g}")), 1)),
         rtt=_mean_rtt(seen) if facts.where.name == "sender" else None,
@@ -342,7 +345,7 @@ def _unknown(seen: Closely, path: SeenPath) -> Iterator[str]:
     if path.queue is None:
         yield "the length of the queue, because none stood: the rebuilt queue holds a whole receive window"
     if path.lost:
-        yield "which segments a second transfer would lose: the rebuilt path loses the same share, by chance"
+        yield "which segments a second transfer would lose: the study's paths lose the same share, by chance"
     if path.scale is None:
         yield "the window scale, because the capture has no handshake: the rebuilt transfer begins with one"
     first, rest = divmod(facts.initial_window or 0, path.mss)
