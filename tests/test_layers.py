@@ -247,7 +247,7 @@ TWINS = {
         "a word of experiments, and what the lab makes of it",
     ),
     **dict.fromkeys(
-        ("Call", "Change", "Count", "End", "Entry", "Kind", "Line", "Name", "Part", "Place", "Wire"),
+        ("Call", "Change", "Count", "End", "Entry", "Kind", "Line", "Name", "Part", "Place", "Size", "Wire"),
         "one is code of guests, or decides how kernels are compiled: a new name would be a new address",
     ),
     **dict.fromkeys(

@@ -10,8 +10,9 @@ _LATE = 2.5  # round trips from a hole to the segment that fills it: its first r
 _ENOUGH = 3  # later segments that make a sender retransmit at once (RFC 5681 3.2)
 
 
-def lost(seen: Closely) -> list[tuple[int, int]]:
-    """Return (sequence number, transmission) of each lost full segment, in the order of the numbers.
+def lost(seen: Closely, most: int) -> list[tuple[int, int]] | None:
+    """Return (sequence number, transmission) of each lost full segment, in the order of the numbers; None if more than
+    `most` were lost.
 
     A transmission counts from 1. A capture at the sender shows each transmission: the earliest ACK or SACK that covers
     a byte shows which of them arrived, and a D-SACK that one more did (RFC 2883). Elsewhere, a hole shows that a
@@ -19,11 +20,14 @@ def lost(seen: Closely) -> list[tuple[int, int]]:
     """
     facts = seen.explanation.facts
     assert facts is not None
-    if not seen.found.again.any():
-        return []
+    size = seen.found.end - seen.found.seq
+    if int((-(-size[seen.found.again] // facts.mss)).sum()) > 2 * most:  # some may be spurious
+        return None
     if facts.where.name == "sender":
-        return _by_acks(seen.found, facts.mss, facts.where.beyond or 0)
-    return _by_holes(seen.found, facts.mss, facts.where.rtt or 0)
+        found = _by_acks(seen.found, facts.mss, facts.where.beyond or 0)
+    else:
+        found = _by_holes(seen.found, facts.mss, facts.where.rtt or 0)
+    return found if len(found) <= most else None
 
 
 def _by_acks(found: SegmentsAndAcks, mss: int, beyond: int) -> list[tuple[int, int]]:
@@ -66,8 +70,8 @@ def _by_holes(found: SegmentsAndAcks, mss: int, rtt: int) -> list[tuple[int, int
             if low >= high:
                 rest.append((first, behind, appeared, place))
                 continue
-            queued = max(int(found.queued[place]), 0)
-            known = int(np.searchsorted(found.time, appeared + rtt)) - place >= _ENOUGH
+            queued = int(found.queued[place])
+            known = queued != NEVER and int(np.searchsorted(found.time, appeared + rtt)) - place >= _ENOUGH
             times = 2 if known and time - appeared > _LATE * (rtt + queued) else 1
             if found.again[at]:
                 lost += [(number, 1 + sending) for number in range(low, high, mss) for sending in range(times)]

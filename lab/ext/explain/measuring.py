@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from math import exp, lgamma, log, log1p
 from statistics import median
@@ -14,6 +13,7 @@ from lab.ext.explain.gaps import Why, pieces
 from lab.ext.explain.limits import Limit
 from lab.ext.explain.lost import lost
 from lab.ext.explain.place import selected, to_acks
+from lab.guest.middlebox.lose import MOST
 from lab.metric.arrays import Bools, Floats, Ints, np
 from lab.units import Rate
 
@@ -53,7 +53,7 @@ class SeenPath:
     queue: int | None  # the longest wait at the bottleneck; None if no queue stood
     overflowed: bool  # whether the queue was too short
     lost: int  # segments that were lost elsewhere
-    listed: tuple[tuple[int, int], ...]  # (the stream's byte, transmission) of each lost segment
+    listed: tuple[tuple[int, int], ...] | None  # (the stream's byte, transmission) of each lost segment; None: too many
     sent: int  # segments
     window: int | None  # the largest advertised window in bytes
     opening: int | None  # the first one
@@ -100,7 +100,7 @@ def measure(seen: Closely) -> SeenPath:
     frame_ns = 8e9 * (facts.mss + headers + ethernet.AROUND) / rate if rate else float("inf")
     elsewhere, full = _losses(seen, ends, waits, _NOTICED * frame_ns)
     longest = int(np.percentile(waits, 99)) if len(waits) else 0
-    listed = tuple(_listed(seen))
+    listed = _listed(seen)
     queue = full or (longest if longest >= _NOTICED * frame_ns else None)
     window = (found.edge - found.ack)[found.edge - found.ack < ANY_WINDOW]
     back = ~seen.rows.forward.astype(bool)
@@ -113,7 +113,7 @@ def measure(seen: Closely) -> SeenPath:
         rate=rate,
         queue=queue,
         overflowed=full is not None,
-        lost=elsewhere if listed else 0,
+        lost=0 if listed == () else elsewhere,
         listed=listed,
         sent=int(_segments(seen).sum()),
         window=int(window.max()) if len(window) else None,
@@ -256,11 +256,12 @@ def _losses(seen: Closely, ends: Ints, waits: Ints, least: float) -> tuple[int, 
     return max(int(others.sum()) - spurious, 0), full
 
 
-def _listed(seen: Closely) -> Iterator[tuple[int, int]]:
-    """Yield (the stream's byte, transmission) of each lost segment."""
+def _listed(seen: Closely) -> tuple[tuple[int, int], ...] | None:
+    """Return (the stream's byte, transmission) of each lost segment; None if a link cannot lose so many."""
     begun = seen.connection.ways[seen.connection.forward].isn is not None
     origin = 1 if begun else int(seen.found.seq.min())
-    yield from ((number - origin, sending) for number, sending in lost(seen))
+    found = lost(seen, MOST)
+    return None if found is None else tuple((number - origin, sending) for number, sending in found)
 
 
 def _by_chance(behind: int, losses: int) -> float:

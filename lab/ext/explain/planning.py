@@ -12,7 +12,6 @@ from lab.ext.explain.explaining import Closely, Facts
 from lab.ext.explain.limits import Limit
 from lab.ext.explain.measuring import SeenPath, frames, measure, rounded
 from lab.ext.explain.place import to_acks
-from lab.guest.middlebox.lose import MOST as MOST_LISTED
 from lab.metric.arrays import np
 from lab.model.scenario import KernelTraits
 from lab.model.skb import gso_bytes, overhead
@@ -107,7 +106,7 @@ def plan(seen: Closely) -> RebuildPlan:
         mtu=_mtu(seen, path),
         limit=_limit(path),
         loss=_loss(path, loss),
-        lost=path.listed if len(path.listed) <= MOST_LISTED else (),
+        lost=path.listed or (),
         sysctls=sysctls,
         goodput=Rate(max(round(float(f"{_goodput(seen):.4g}")), 1)),
         rtt=_mean_rtt(seen) if facts.where.name == "sender" else None,
@@ -133,11 +132,6 @@ def _refusal(seen: Closely) -> str:
         return f"for {100 * shares[Limit.UNKNOWN]:.0f} % of the time, the limit is unknown: {facts.missing}"
     if shares.get(Limit.REORDERING, 0) > _DISORDER:
         return "segments arrived out of order, and the capture does not show where; try `reorder` or `jitter` of a link"
-    if facts.where.name != "sender" and not facts.timestamps and seen.found.again.any():
-        return (
-            "segments were lost, and without timestamps the queue before the capture is invisible, so that it may have "
-            "overflowed; capture at the sender, or with timestamps"
-        )
     if Limit.BLACK_HOLE in shares:
         return "full-sized segments never arrived; a smaller `mtu` of a link without its ICMP messages does the same"
     seconds, payload = (each.end - each.start) / 1e9, each.payload[0]
@@ -344,6 +338,8 @@ def _unknown(seen: Closely, path: SeenPath) -> Iterator[str]:
         yield "how long the queue may get, because it never overflowed: the rebuilt queue holds a whole receive window"
     if path.queue is None:
         yield "the length of the queue, because none stood: the rebuilt queue holds a whole receive window"
+    if path.lost and facts.where.name != "sender" and not facts.timestamps:
+        yield "whether the queue overflowed, because there are no timestamps: the study's paths lose by chance instead"
     if path.lost:
         yield "which segments a second transfer would lose: the study's paths lose the same share, by chance"
     if path.scale is None:
