@@ -50,7 +50,7 @@ TUTORIALS = (
 
 # Pages whose Python declares something, which is read with an experiment's words at hand; pages whose Python runs on
 # records; pages whose Python runs on any store; pages whose Python needs kernels of its own.
-DECLARATIONS = ("docs/experiments.md", "docs/traffic.md", "docs/own-metrics.md", "docs/hands-on.md")
+DECLARATIONS = ("docs/experiments.md", "docs/traffic.md", "docs/own-metrics.md", "docs/hands-on.md", "docs/wires.md")
 ON_RECORDS = ("docs/notebooks.md",)
 ON_ANY_STORE = ("docs/export.md",)
 ON_KERNELS = ("docs/congestion.md",)  # it links kernels, which takes minutes: it is only compiled

@@ -55,6 +55,8 @@ NEEDED: Mapping[str, Mapping[str, str]] = {
     "Prints": {"text": '"ready"'},
     "QueueState": {"link": '"path"'},
     "DropSegment": {"node": '"sender"', "number": "1"},
+    "LoseSegments": {"link": '"path"', "segments": "(LostSegment(1),)"},
+    "LostSegment": {"byte": "1"},
     **{name: {"node": '"sender"'} for name in ("Firewall", "Masquerade")},
     **{name: {"node": '"sender"', "mss": '"500 B"'} for name in ("MssProgram", "MssQueue", "NftMaxseg", "TcpMss")},
     "Experiment": WHOLE,
