@@ -19,37 +19,25 @@ from lab.spec.document import parse
 from lab.spec.prediction import Prediction
 from lab.units import Value
 from tests.ext.cc.cards import shipped_pack
+from tests.ext.cc.path_laws import (
+    CUBIC,
+    FRIENDLY,
+    HELD,
+    PACKETS,
+    PATH,
+    PAYLOAD,
+    RENO,
+    RTT,
+    SLOW,
+    policed,
+    probing,
+    queue,
+    sawtooth,
+    slow_growth,
+)
 
 ROOT = Path(__file__).parents[3]
 CASES = {case.name.partition("/")[2]: case for case in shipped_pack().cases}
-PAYLOAD = 1448 / 1538
-PACKETS = 12e6 / (8 * 1538)  # per second
-PATH, RTT = 40, 0.0412  # packets, seconds
-RENO, CUBIC = 0.5, 0.7  # the part of a window that is left after a loss
-FRIENDLY = 3 * (1 - CUBIC) / (1 + CUBIC)  # packets per round trip
-
-
-def sawtooth(top: float, left: float, path: float = PATH) -> float:
-    """Utilisation of a window between left x top and top, which grows by the same number of packets each round trip."""
-    return PAYLOAD * (1 - (path - left * top) ** 2 / (2 * path * top * (1 - left)))
-
-
-def probing(seconds: float) -> float:
-    """Utilisation of BBR with one ProbeRTT in this time."""
-    return PAYLOAD * (1 - (0.2 + RTT) * (1 - 4 / PATH) / seconds)
-
-
-def queue(mean: float, path: float = PATH, rate: float = PACKETS) -> float:
-    """Seconds of queue of this mean window."""
-    return (mean - path) / rate
-
-
-def slow_growth(start: float, growth: float) -> float:
-    """Goodput after the rate has grown to 20 Mbit/s, from this window on, in six seconds."""
-    missing, window = 0.0, start
-    while window < 67:
-        missing, window = missing + 67 - window, window + growth
-    return 20e6 * PAYLOAD * (1 - missing / (6 * 20e6 / (8 * 1538)))
 
 
 def climb(before: float, after: float, rtt: float = RTT) -> float:
@@ -88,8 +76,6 @@ def port(payload: float, rate: float) -> float:
     return payload / 1448 * 1538 * 8 / rate
 
 
-SLOW = 2e6 / (8 * 1538)
-HELD = SLOW * 0.0462  # packets on the path of 2 Mbit/s
 FAR = PAYLOAD * (1 - 1.2 / 11.2)
 FIGURES: Mapping[
     str, Mapping[str, float | tuple[float, float]]
@@ -97,11 +83,18 @@ FIGURES: Mapping[
     "one-flow": {"reno": PAYLOAD, "cubic": PAYLOAD, "bbr": probing(10)},
     "shallow-buffer": {"reno": sawtooth(48, RENO), "cubic": sawtooth(48, CUBIC), "bbr": probing(10)},
     "codel": {"reno": sawtooth(46, RENO), "cubic": sawtooth(46, CUBIC), "bbr": probing(10)},
+    "exact-marks": {"reno": sawtooth(46, RENO), "cubic": sawtooth(46, CUBIC), "bbr": probing(10)},
     "high-delay": {"reno": PAYLOAD, "cubic": (PAYLOAD, PAYLOAD * (1 + 1172 / 23 / PACKETS)), "bbr": FAR},
     "high-rate": dict.fromkeys(("reno", "cubic", "bbr"), PAYLOAD),
     "application-limited": dict.fromkeys(("reno", "cubic", "bbr"), 8 * 32768 / 0.040 / 12e6),
     "sub-packet": dict.fromkeys(("reno", "cubic", "bbr"), PAYLOAD),
     "ecn": dict.fromkeys(("reno", "cubic"), (0, 5e-3)),
+    "tunnel": dict.fromkeys(("reno", "cubic"), (0, 5e-3)),
+    "policer": {
+        "reno": policed(1, RENO),
+        "cubic": policed(FRIENDLY, CUBIC),
+        "bbr": (8 / (8 + 48) * 50 / 256, 1 - 1 / 1.25),
+    },
     "bufferbloat": {"reno": queue(7 / 9 * 240), "cubic": (queue(0.85 * 240), queue(0.925 * 240))},
     "rate-down": {
         "reno": queue(7 / 9 * (66 + HELD), HELD, SLOW),
@@ -281,7 +274,7 @@ def row(name: str, case: JudgeCase) -> str:
 
 @pytest.mark.parametrize(("name", "case"), [*CASES.items()], ids=CASES)
 def test_the_guide_has_the_laws(name: str, case: JudgeCase) -> None:
-    assert row(name, case) in (ROOT / "docs/measurements/congestion.md").read_text(encoding="utf-8")
+    assert row(name, case) in (ROOT / "docs/measurements/congestion-laws.md").read_text(encoding="utf-8")
 
 
 def test_the_guides_search_has_the_laws_figures() -> None:
