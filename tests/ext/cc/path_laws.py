@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import sqrt
+
 PAYLOAD = 1448 / 1538
 PACKETS = 12e6 / (8 * 1538)  # per second
 PATH, RTT = 40, 0.0412  # packets, seconds
@@ -36,7 +38,7 @@ def slow_growth(start: float, growth: float) -> float:
 
 def policed(growth: float, left: float, tokens: float = 40) -> float:
     """Share of lost packets at a bucket of tokens, for a window that grows by this many packets each round trip."""
-    top = PATH + (2 * tokens * growth) ** 0.5
+    top = PATH + sqrt(2 * tokens * growth)
     assert (PATH - left * top) ** 2 / (2 * growth) >= tokens, "the bucket is full again"
     sent = top * (1 - left) / growth * top * (1 + left) / 2
     return (top - PATH) / (sent + top - PATH)
