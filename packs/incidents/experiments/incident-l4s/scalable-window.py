@@ -1,10 +1,10 @@
 """A scalable sender keeps a link full whose queue marks each packet that waited for more than a seventh of the BDP.
 
-The report: two constants of TCP Prague had a wrong scale, so that it "always activates" its classic mode, "even on L4S
-AQMs". DCTCP stands for Prague here, because mainline has no Prague. Both reduce their window by the marked share.
+The report: two constants of TCP Prague had a wrong scale, so that it "falls back to classic behavior even in a
+controlled environment with a L4S AQM". DCTCP stands for Prague here, because mainline has no Prague. Both reduce their
+window by the marked share. DCTCP has no classic mode to fall back to, so that the fault shows as deeper reductions.
 """
 
-from math import sqrt
 from pathlib import Path
 
 from lab import (
@@ -38,23 +38,29 @@ def flow(control: str) -> Flows:
 
 @law(
     formula="payload / frame × (1 - (P - bW)² / (2 P W (1 - b))), where the window W falls to bW",
-    source="DCTCP, SIGCOMM 2010, section 3.3; RFC 5681, 3.1",
+    source="the kernel's dctcp_update_alpha(); DCTCP, SIGCOMM 2010, section 3; RFC 5681, 3.1",
 )
 def sawtooth(scenario: model.Scenario) -> Value:
     """A window of W packets reaches the threshold. P of them are on the path.
 
-    DCTCP's share of marked packets is the square root of 2 / W, and it reduces its window by half of this share. In
-    classic mode, and with Reno, the window is halved. Each sender reduces twice: its first packets after a reduction
-    still meet the long queue, and their marks come back when the reduction is over.
+    Each sender reduces twice: its first packets after a reduction still meet the long queue, and their marks come back
+    when the reduction is over. Reno halves its window each time. DCTCP reduces it by half of its marked share. When the
+    window reaches the threshold in the course of a round trip, half of its packets are marked. The share grows by a
+    sixteenth of this half, with the patch by all of it, and loses a sixteenth in each round trip.
     """
     assert scenario.rate is not None
     rate = scenario.rate.bps / (8 * FRAME)
     path = rate * model.base_rtt(scenario).number
     (queue,) = (hop.queue for hop in scenario.forward if hop.queue)
     top = path + rate * Duration.of(str(dict(queue.parameters)["ce_threshold"])).seconds
-    (flow,) = scenario.flows
-    is_scalable = flow.scenario.writer.congestion == "dctcp" and Path(PATCH).stem not in scenario.kernel.patches
-    left = (1 - sqrt(2 / top) / 2 if is_scalable else 0.5) ** 2
+    (only,) = scenario.flows
+    left = 0.25
+    if only.scenario.writer.congestion == "dctcp":
+        share, grows = 0.0, 0.5 * (1 if Path(PATCH).stem in scenario.kernel.patches else 1 / 16)
+        for _ in range(100):
+            later = min(1.0, share + grows)
+            left = (1 - share / 2) * (1 - later / 2)
+            share = later * (15 / 16) ** max(1.0, top * (1 - left))
     missing = max(0.0, path - left * top) ** 2 / (2 * path * top * (1 - left))
     return Value(PAYLOAD / FRAME * (1 - missing), "1")
 
@@ -69,11 +75,11 @@ EXPERIMENT = Experiment(
         Arm("dctcp", Implied(0.941, "the link is full, and 1448 of 1538 bytes are payload")),
         Arm(
             "four-bits-too-many",
-            Implied(0.664, "a sawtooth from 46 packets to a quarter of them over a path of 40"),
+            Implied(0.834, "a sawtooth from 46 packets to 0.58 of them over a path of 40"),
             kernel=Variant(patches=(PATCH,)),
             tolerance=Within(0.1, because="the sawtooth counts neither bursts nor delayed acknowledgements"),
             explains=Demonstrated(
-                "a share that is sixteen times too large is one after few marks, so each mark halves"
+                "the share grows sixteen times too fast, so that the window falls to 0.58, not to 0.9"
             ),
             title="a wrong scale",
         ),
