@@ -12,6 +12,7 @@ from msgspec import structs
 
 from lab.base import version
 from lab.errors import InputError, LabError
+from lab.guest.middlebox import LoseSegments
 from lab.guest.network import Direction, Interface, Kind, Network, Node, Offloads
 from lab.guest.task import Interference, Reader, Traffic, Writer
 from lab.spec.delays import delay_to
@@ -131,12 +132,14 @@ class Scenario:
         )
 
     def check(self, prediction: Prediction) -> None:
-        """Raise ModelError if a hop has a setting that no model of the lab covers, or that the prediction does not.
+        """Raise ModelError if the path has a setting that no model of the lab covers, or that the prediction does not.
 
         A definition holds on every path. A user's own prediction may cover all settings.
         """
         if prediction.kind == "definition" or not prediction.function.__module__.startswith(f"{__package__}."):
             return
+        if any(isinstance(box, LoseSegments) for box in self.middleboxes):
+            raise ModelError("the path loses listed segments: no model of the lab covers this")
         for each in (self, *(flow.scenario for flow in self.flows)):
             for hop in (*each.forward, *each.reverse):
                 for what in _unmodelled(hop):

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab import model
 from lab.errors import LabError
 from lab.guest import outputs
 from lab.guest.middlebox import LoseSegments, LostSegment
@@ -14,7 +15,9 @@ from lab.guest.probe import Capture
 from lab.guest.workload import Bulk
 from lab.metric import connection_of
 from lab.metric.arrays import np
+from lab.model import ModelError
 from lab.record.record import Record
+from lab.spec import find
 from lab.units import Size, from_plain, to_plain
 
 TRANSFER = Bulk(size=Size(60 * 1448))
@@ -66,3 +69,11 @@ def test_what_is_no_list_of_segments_is_refused(pairs: list[tuple[int, int]]) ->
 def test_fifteen_hundred_segments_at_most() -> None:
     with pytest.raises(ValueError, match="should be 1 to 1500 segments, not 1501"):
         LoseSegments(link="path", segments=tuple(map(LostSegment, range(1501))))
+
+
+def test_no_model_of_the_lab_covers_listed_losses() -> None:
+    box = LoseSegments(link="path", segments=(LostSegment(1448),))
+    network = find.topology("two-hosts").resolve()
+    scenario = model.Scenario.of(network, ("sender", "receiver"), model.KernelTraits(), TRANSFER, (box,))
+    with pytest.raises(ModelError, match="the path loses listed segments: no model of the lab covers this"):
+        model.goodput_bulk(scenario)
