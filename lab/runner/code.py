@@ -29,7 +29,7 @@ PLACE = "/usr/lib/replab"  # in a guest, where its first program mounts the code
 INIT = "/usr/sbin/replab-init"
 START = "kernel/init.py"  # where INIT looks, below the lab's folder; userlands made long ago also look here
 PACKAGES = "usr/lib/python3/dist-packages"
-STARTED = ("runpy", "lab.guest.perform", "lab.guest.interactive", "lab.guest.part")
+STARTED = ("runpy", "lab.guest.start", "lab.guest.perform", "lab.guest.interactive", "lab.guest.part")
 PYC_HEADER = 16  # bytes before the code
 
 # A change in these may change packets, and other changes cannot. So these are part of a trial's address.

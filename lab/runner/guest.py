@@ -73,7 +73,7 @@ def run(
         (stage.path / "trial.json").write_bytes(canonical(trial))
         programs.place(trial.workload, trial.tools, stage.path / COMPILED)
         root = of_host() if trial.userland == HOST else sealed(trial.userland)
-        command = [root.python, "-m", "lab.guest.perform", "."]
+        command = [root.python, "-m", "lab.guest.start" if trial.on == "uml" else "lab.guest.perform", "."]
         begun = now()
         try:
             with Guest(
