@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import total_ordering
 from math import inf
@@ -174,8 +173,7 @@ class Size(Quantity):
         return f"{self.base} B"
 
 
-@dataclass(frozen=True, slots=True)
-class Value:
+class Value(msgspec.Struct, frozen=True):
     """Holds a measured, predicted or reported figure, with bounds if the figure is uncertain."""
 
     number: float

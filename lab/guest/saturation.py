@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+import msgspec
 
 from lab.guest.probe import CpuTime, Probe, proc_stat
 
@@ -14,8 +15,7 @@ __all__ = ["SATURATED", "Load", "measured", "reasons"]
 SATURATED = 0.9  # of the workload's time: above this, packets waited for the CPU
 
 
-@dataclass
-class Load:
+class Load(msgspec.Struct):
     """Holds the share of the workload's time during which the guest's CPU was busy.
 
     The share is set after the workload.

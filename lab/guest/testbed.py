@@ -10,10 +10,12 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import msgspec
+from msgspec import structs
 
 from lab.errors import LabError, MachineError
 from lab.guest import outputs
@@ -54,8 +56,7 @@ class Joinable(Protocol):
         """Move the calling thread into the namespace for this context."""
 
 
-@dataclass(frozen=True, slots=True)
-class Testbed:
+class Testbed(msgspec.Struct, frozen=True):
     """Gives access to the hosts of one trial by name, and to the folder for its outputs."""
 
     spaces: Mapping[str, Joinable]  # host -> its network namespace
@@ -75,11 +76,11 @@ class Testbed:
         out = self.out / name
         out.mkdir()
         chance, compiled = f"{self.chance}.{name}", self.compiled / name
-        return replace(self, out=out, undo=undo, chance=chance, own_port=port, compiled=compiled)
+        return structs.replace(self, out=out, undo=undo, chance=chance, own_port=port, compiled=compiled)
 
     def off_beat(self) -> Testbed:
         """Return the testbed with a beat that falls on this moment."""
-        return replace(self, phase_ns=time.monotonic_ns() % self.beat_ns)
+        return structs.replace(self, phase_ns=time.monotonic_ns() % self.beat_ns)
 
     def port(self, usual: int) -> int:
         """Return the port of the workload's server: the default port, unless several workloads run side by side."""

@@ -6,7 +6,6 @@ import shlex
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +22,10 @@ from lab.units import from_plain
 _TOOLS = (Iperf3, Iperf, Qperf, Ping, Flent)  # their `run` starts the tool, and does nothing else
 
 
-@dataclass(frozen=True, slots=True)
-class _Noted(Testbed):
+class _Noted(Testbed, frozen=True):
     """Notes the commands that a workload would start, and starts none of them."""
 
-    commands: list[tuple[str, str]] = field(default_factory=list)  # host, command
+    commands: list[tuple[str, str]] = []  # host, command
 
     def start(self, node: str, argv: Sequence[str], *_: Any, **__: Any) -> Any:
         """Note a command. Only `wait` receives what this returns."""

@@ -11,8 +11,9 @@ tc/q_tbf.c and tc/q_htb.c, for the defaults.
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lab.guest.fabric.netlink import attribute, attributes
 from lab.guest.fabric.shaper import ETHERNET, FRAME_OVERHEAD, HTB_CEIL64, HTB_OPT, HTB_PARMS, HTB_RATE64, TBF_QOPT
@@ -28,8 +29,7 @@ _USUAL_LIMIT = 1000  # frames: the length of a device's queue, and so of the FIF
 _QUANTUM = 65535  # bytes; with a single class it has no effect
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
+class Bucket(msgspec.Struct, frozen=True):
     """Holds a bucket's settings, without defaults. Rates are in bytes per second, sizes in bytes."""
 
     rate: int

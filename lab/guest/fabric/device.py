@@ -9,8 +9,9 @@ import os
 import socket
 import struct
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lab.guest.fabric import qdisc
 from lab.guest.fabric.namespace import Namespace
@@ -62,8 +63,7 @@ VETH_INFO_PEER = 1
 IF_OPER_UP = b"\x06"
 
 
-@dataclass(frozen=True, slots=True)
-class LinkState:
+class LinkState(msgspec.Struct, frozen=True):
     """Holds the kernel's report about an interface."""
 
     index: int

@@ -10,8 +10,9 @@ import ctypes
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+import msgspec
 
 from lab.errors import LabError
 
@@ -32,8 +33,7 @@ def _call(what: str, result: int) -> None:
         raise NamespaceError(f"{what}: {os.strerror(ctypes.get_errno())}")
 
 
-@dataclass(frozen=True, slots=True)
-class Namespace:
+class Namespace(msgspec.Struct, frozen=True):
     """Represents a named network namespace."""
 
     name: str

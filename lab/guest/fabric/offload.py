@@ -10,8 +10,9 @@ from __future__ import annotations
 import array
 import re
 import struct
-from dataclasses import dataclass
 from functools import cache
+
+import msgspec
 
 from lab.guest.fabric.netlink import Netlink
 from lab.guest.network import Offloads
@@ -29,8 +30,7 @@ _SWITCHES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Features:
+class _Features(msgspec.Struct, frozen=True):
     """Holds bit sets of an interface's features, and the names of the offloads among them, by bit."""
 
     names: tuple[tuple[int, str, str | None], ...]  # bit, name, switch

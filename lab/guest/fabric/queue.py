@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from lab.guest.fabric.netlink import attribute, attributes
 from lab.guest.network import ACK_FILTER, DIFFSERV, ISOLATION, Queue, Setting
@@ -22,8 +23,7 @@ NLA_F_NESTED = 0x8000
 _PROBABILITY = 2**32 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Unit:
+class _Unit(msgspec.Struct, frozen=True):
     """Converts a setting between the topology's form and the kernel's number."""
 
     number: Callable[[Any], int]
@@ -64,8 +64,7 @@ def _word(words: tuple[str, ...]) -> _Unit:
     return _Unit(words.index, lambda number: words[number])
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(msgspec.Struct, frozen=True):
     """Describes where a parameter is stored: its attribute or its place in a struct, and its unit."""
 
     number: int

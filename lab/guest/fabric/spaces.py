@@ -5,8 +5,9 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cached_property
+
+import msgspec
 
 from lab.guest.fabric.namespace import Namespace
 from lab.guest.fabric.netlink import Netlink
@@ -16,8 +17,7 @@ WIRES = "wires"
 LARGEST = 254  # ends of a subnet that know one another from the start; n of them need n x n entries
 
 
-@dataclass(frozen=True)
-class Spaces:
+class Spaces(msgspec.Struct, frozen=True, dict=True):
     """Names the namespaces of `network`, each after `prefix` and the node. The prefix distinguishes two fabrics.
 
     `seed` decides the wires' random losses, delays and duplicates (`qdisc.prng_seed`). With `hurried`, the fabric

@@ -13,11 +13,11 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from itertools import count
 from pathlib import Path
 from typing import Any, NoReturn
 
+import msgspec
 from msgspec import structs
 
 from lab.guest import trace
@@ -85,14 +85,13 @@ def opportunities(direction: Direction) -> Iterator[tuple[int, int]]:
             yield (turn * period + at) * MS, many
 
 
-@dataclass
-class Player:
+class Player(msgspec.Struct):
     """Plays the changes of a network, and records them in `done`."""
 
     spaces: Spaces
     start_ns: int
-    done: list[dict[str, Any]] = field(default_factory=list)
-    differences: list[str] = field(default_factory=list)
+    done: list[dict[str, Any]] = []
+    differences: list[str] = []
 
     def play(self, target: Path) -> None:
         """Play until SIGTERM, restore every link, and write the record to `target`."""
@@ -127,8 +126,7 @@ class Player:
 Turn = tuple[int, Callable[[int], None]]  # when, in ns since the start; what to do, given how late it is in ns
 
 
-@dataclass
-class _Changed:
+class _Changed(msgspec.Struct):
     """Applies the changes to one direction. `now` is its latest state."""
 
     player: Player
@@ -206,8 +204,7 @@ class _Changed:
         ]
 
 
-@dataclass
-class _Gate:
+class _Gate(msgspec.Struct):
     """Opens one direction's gate at each opportunity of its trace, for as many frames as the opportunity carries."""
 
     player: Player

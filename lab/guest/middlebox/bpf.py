@@ -11,8 +11,9 @@ import struct
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+import msgspec
 
 from lab.errors import LabError
 
@@ -164,8 +165,7 @@ def assembled(lines: Sequence[Line], passes: int = TC_ACT_OK) -> bytes:
     return b"".join(_INSTRUCTION.pack(it.code, it.source << 4 | it.to, it.offset, it.value) for it in ends)
 
 
-@dataclass(frozen=True, slots=True)
-class Counter:
+class Counter(msgspec.Struct, frozen=True):
     """Reads a program's counters in the kernel: the elements of an array map."""
 
     fd: int
@@ -198,8 +198,7 @@ def counting(counters: int = 1) -> Iterator[Counter]:
         os.close(fd)
 
 
-@dataclass(frozen=True, slots=True)
-class Program:
+class Program(msgspec.Struct, frozen=True):
     """Identifies a program in the kernel."""
 
     fd: int  # the descriptor that holds it

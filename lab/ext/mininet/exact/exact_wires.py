@@ -36,7 +36,7 @@ _TCMSG = struct.Struct("=BxxxiIII")  # family, index, handle, parent, info
 NOTHING = Network("exact", (Node("none", Kind.HOST, {}, ()),), ())
 
 
-class ProcessNamespace(Namespace):
+class ProcessNamespace(Namespace, frozen=True):
     """Represents the namespace of a process, whose id is the name."""
 
     @property
