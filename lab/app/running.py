@@ -93,7 +93,7 @@ def run(
             watched=watched,
             coming=coming,
             later=later,
-            meanwhile=_import_what_shows_claims,
+            meanwhile=partial(_import_what_shows, planned),
         )
         outcomes.update(found)
 
@@ -191,10 +191,12 @@ def _interruptible() -> Iterator[None]:
         raise Interrupted("interrupted: finished trials are kept; run the command again to continue") from None
 
 
-def _import_what_shows_claims() -> None:
-    """Import `lab.report.claims` now, while a core is free, because that takes as long as a short trial."""
+def _import_what_shows(planned: Sequence[PlannedCase]) -> None:
+    """Import what shows claims now, while a core is free, because that takes as long as a short trial."""
     with suppress(ImportError):  # the display reports it
         import_module("lab.report.claims")
+        if any(each.case.probes for each in planned):
+            import_module("numpy")  # reads packets and samples
 
 
 def _predictions(

@@ -6,19 +6,21 @@ import os
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from lab.errors import InputError, LabError
 from lab.guest import outputs
-from lab.model import Scenario
 from lab.record.record import TRIAL_FILE, Record
-from lab.report.traffic import DrawnTraffic, traffic_of
 from lab.report.wording import typeset
 from lab.spec.case import Case, CaseKey
 from lab.spec.errors import instead
 from lab.units import Value
 from lab.verdict import Result, Verdict
 from lab.verdict.judged import JudgedClaim, scenario_of
+
+if TYPE_CHECKING:  # a claim in the terminal needs neither the models nor numpy
+    from lab.model import Scenario
+    from lab.report.traffic import DrawnTraffic
 
 
 class NotRun(LabError):
@@ -72,6 +74,8 @@ class TestedCase:
 
         Raises NotRun if there is no record, and MetricError if the record has no capture with a connection.
         """
+        from lab.report.traffic import traffic_of
+
         captured = [node for node in self.case.path if outputs.captures(self.ran.outputs, node)]
         return traffic_of(self.ran, captured[0] if captured else self.case.path[0])
 

@@ -25,14 +25,12 @@ from lab.base.building import Progress, alone
 from lab.base.cache import hash_of
 from lab.base.writing import write
 from lab.errors import InputError, MachineError
-from lab.machine.kernel import debian
 from lab.machine.kernel.uml import recipe
 from lab.machine.kernel.uml.checkout import Checkout
 from lab.machine.kernel.uml.recipe import Patch, Recipe
 from lab.machine.userland import deb
 from lab.machine.userland.cache import Userland
 from lab.machine.userland.lock import locked
-from lab.machine.userland.mirror import chosen
 from lab.machine.userland.program import command
 from lab.spec.errors import no_file
 
@@ -85,6 +83,8 @@ def resolve(cache: Path, series: str | None, refresh: bool, progress: Progress) 
     known = remembered(cache, series)
     if known is not None and not refresh:
         return known
+    from lab.machine.kernel import debian  # a start of a kernel, which needs no network, imports this file, too
+
     progress.say("looking for the newest kernel source")
     try:
         offered = debian.source(series, progress)
@@ -140,6 +140,8 @@ def fetch(cache: Path, source: Source, progress: Progress) -> Path:
     folder = cache / "sources"
     file = folder / f"{source.package}_{source.sha256[:16]}.deb"
     if not file.exists():
+        from lab.machine.userland.mirror import chosen
+
         progress.say(f"fetching {source.package} {source.version}")
         for stale in folder.glob(".partial-*"):  # of a process that was killed: the caller holds the build's lock
             stale.unlink()
