@@ -52,7 +52,7 @@ EXPERIMENT = Experiment(
         0.05, because="'about' leaves a twentieth: one of two with a quarter more than the other has 0.99"
     ),
     accuracy=Within(0.05, because="the law is of the long run, and 30 s are not"),
-    unexplained="Jain's index is 0.85 to 0.89 for each number of flows; the claim long-run shows that five minutes do "
+    unexplained="Jain's index is 0.84 to 0.92 for each number of flows; the claim long-run shows that five minutes do "
     "not bring it closer to 1, and that random times do",
     expect="not reproduced",
     other_seeds=("inconclusive",),
