@@ -46,29 +46,29 @@ def span(least: int) -> int:
 
 
 def queue_of(record: Record, drawn: Drawn) -> Queue:
-    """Return the queue as the segments show it that were sent once, from the captures at both ends.
+    """Return the queue as the segments show it that arrived, from the captures at both ends.
 
-    From its departure to its arrival, less the link's delay, a segment waits for others and is sent. A super-packet
-    counts as its last segment.
+    From its departure to its arrival, less the link's delay, a segment waits for others and is sent. If it was sent
+    several times, the last departure before the arrival counts. A super-packet counts as its last segment.
     """
     way = drawn.case.network.links[0].forward
-    sent, came = (_ends(record.path(outputs.capture(end, "eth0"))) for end in ENDS)
-    once = sent["times"] == 1
-    _, at, there = np.intersect1d(sent["number"][once], came["number"], assume_unique=True, return_indices=True)
-    left, arrived = sent["first"][once][at], came["first"][there]
-    ahead = arrived > left  # not the other way
-    left, busy = left[ahead], np.maximum(arrived - left - way.delay.ns, 0)[ahead]
-    order = np.argsort(left, kind="stable")
-    return Queue(left[order], busy[order])
+    (sent, left), (came, arrived) = (_ends(record.path(outputs.capture(end, "eth0"))) for end in ENDS)
+    came, first = np.unique(came, return_index=True)
+    at = np.searchsorted(came, sent)
+    at[at == len(came)] = 0
+    arrival = arrived[first][at] if len(came) else left
+    ahead = (came[at] == sent) & (left + way.delay.ns <= arrival) if len(came) else np.zeros(len(sent), bool)
+    sent, left, busy = sent[ahead], left[ahead], (arrival - left - way.delay.ns)[ahead]  # not the other way
+    _, again = np.unique(sent[::-1], return_index=True)
+    last = np.sort(len(sent) - 1 - again)
+    return Queue(left[last], busy[last])
 
 
-def _ends(path: Path) -> dict[str, Ints]:
-    """Return for each number at which a data segment ends how often it was captured, and when first."""
+def _ends(path: Path) -> tuple[Ints, Ints]:
+    """Return (port and number at which it ends, time) of each captured data segment, in order of time."""
     capture = Capture(path)
     tcp, payload, seq, port, time = capture.columns("tcp", "payload", "seq", "source_port", "time_ns")
     data = np.flatnonzero(tcp & (payload > 0))
+    data = data[np.argsort(time[data], kind="stable")]
     ends = (seq[data].astype(np.uint64) + payload[data].astype(np.uint64)) & np.uint64(0xFFFFFFFF)
-    number, first, times = np.unique(
-        port[data].astype(np.uint64) << np.uint64(32) | ends, return_index=True, return_counts=True
-    )
-    return {"number": number, "times": times, "first": time[data[first]].astype(np.int64)}
+    return port[data].astype(np.uint64) << np.uint64(32) | ends, time[data].astype(np.int64)

@@ -172,11 +172,13 @@ class Compared:
         return sum(time for (truth, label), time in self.time.items() if truth == label) / whole if whole else 1.0
 
 
-def account(samples: Samples, drawn: Drawn, queue: Queue) -> Iterator[tuple[int, int, str]]:
-    """Yield (start, end, group) for each interval between two samples, from the kernel's account.
+def account(samples: Samples, drawn: Drawn, queue: Queue) -> Iterator[tuple[int, int, tuple[str, str]]]:
+    """Yield (start, end, (group at the start, group at the end)) for each interval between two samples.
 
     The kernel counts the time in which it was idle, limited by the receive window, and limited by the send buffer
-    (tcp_chrono, net/ipv4/tcp_output.c). The rest of its busy time is divided by the state at the interval's end. With
+    (tcp_chrono, net/ipv4/tcp_output.c). If one of these has the most of an interval, it is both groups. The rest of its
+    busy time is divided by the state, which is known only when a sample was taken. If the states at both ends differ,
+    the account does not tell when the limit changed. With
     nothing unsent and room in cwnd, the program had nothing to send. With less than a segment unsent and room in cwnd,
     Nagle's algorithm held it. A program that never rests waited for room in the send buffer in both cases: the kernel
     counts this time only if it has sent everything, and was not limited by cwnd before. Else cwnd is the limit: the
@@ -190,21 +192,24 @@ def account(samples: Samples, drawn: Drawn, queue: Queue) -> Iterator[tuple[int,
     timer = _waits_for_timer(samples)
     full = _full(samples, drawn) | queue.stood(samples.time_ns, least)
     bbr = getattr(drawn.case.workload, "congestion", "") == "bbr"
-    for row in range(1, len(samples)):
-        start, end = int(samples.time_ns[row - 1]), int(samples.time_ns[row])
-        busy, window, buffer = (1000 * int(columns[name][row] - columns[name][row - 1]) for name in names[:3])
+    before = ""
+    for row in range(len(samples)):
         state = {name: int(column[row]) for name, column in columns.items()}
         rest, network = _waits_for(state), _network(state, bool(full[row]), bbr)
         more = int(samples["bytes_sent"][-1]) > int(samples["bytes_sent"][row])
         if more and drawn.case.arm in RESTLESS and rest:
             rest = "send buffer"
-        if rest == "send buffer" and buffer:
-            rest = ""  # the kernel counted this: before, there was data to send
-        rest = rest or network
-        parts = {"application": end - start - busy, "receive window": window, "send buffer": buffer}
-        parts[rest] = parts.get(rest, 0) + busy - window - buffer
-        group = max(parts, key=lambda name: parts[name])
-        yield start, end, "congestion window" if timer[row] and group == "application" else group
+        if row:
+            start, end = int(samples.time_ns[row - 1]), int(samples.time_ns[row])
+            busy, window, buffer = (1000 * int(columns[name][row] - columns[name][row - 1]) for name in names[:3])
+            after = network if rest == "send buffer" and buffer else rest or network  # before, there was data to send
+            parts = {"application": end - start - busy, "receive window": window, "send buffer": buffer}
+            parts[after] = parts.get(after, 0) + busy - window - buffer
+            group = max(parts, key=lambda name: parts[name])
+            if timer[row] and group == "application":
+                group = "congestion window"
+            yield start, end, (before if group == after else group, group)
+        before = rest or network
 
 
 def _waits_for_timer(samples: Samples) -> list[bool]:
@@ -223,10 +228,15 @@ def _waits_for_timer(samples: Samples) -> list[bool]:
 
 
 def _full(samples: Samples, drawn: Drawn) -> Bools:
-    """Return in which samples the acknowledged bytes of the last round trip used the path's rate in full."""
+    """Return in which samples the data that arrived in the last round trip used the path's rate in full.
+
+    What was selectively acknowledged arrived, too.
+    """
     rate = drawn.case.network.links[0].forward.rate
     assert rate is not None
-    acked, rtt = samples["bytes_acked"].astype(np.int64), samples["rtt"].astype(np.int64) * 1000
+    selected = samples["sacked"].astype(np.int64) * samples["snd_mss"].astype(np.int64)
+    acked = np.maximum.accumulate(samples["bytes_acked"].astype(np.int64) + selected)
+    rtt = samples["rtt"].astype(np.int64) * 1000
     span = np.maximum(rtt, SHORTEST_ROUND_NS)
     before = np.maximum(np.searchsorted(samples.time_ns, samples.time_ns - span, side="right") - 1, 0)
     took = np.maximum(samples.time_ns - samples.time_ns[before], 1)
@@ -273,16 +283,20 @@ def _add(
 ) -> None:
     """Add the time of one connection. What the sender does reaches the capture `later` (ns)."""
     ends = [each.end for each in found.stretches]
-    for start, end, group in account(samples, drawn, queue):
+    for start, end, groups in account(samples, drawn, queue):
         start, end = start + later, end + later
         if start < found.start or end > found.end:
             continue
-        at = bisect_right(ends, (start + end) // 2)
-        label = _GROUP[found.stretches[min(at, len(ends) - 1)].limit]
-        if group == "Nagle" and drawn.case.arm != "small-writes":
-            # the end of a block waits, and so does its slow writer: both are right
-            group = label if label == "Nagle" else "application"
-        time[group, label] = time.get((group, label), 0.0) + (end - start) / 1e9
+        right, group = set(groups), groups[1]
+        if "Nagle" in right and drawn.case.arm != "small-writes":
+            right.add("application")  # the end of a block waits, and so does its slow writer: both are right
+            group = "application" if group == "Nagle" else group
+        for each in found.stretches[bisect_right(ends, start) :]:
+            if each.start >= end:
+                break
+            label = _GROUP[each.limit]
+            pair = label if label in right else group, label
+            time[pair] = time.get(pair, 0.0) + (min(end, each.end) - max(start, each.start)) / 1e9
 
 
 def run(cases: Sequence[Drawn], results: Path, jobs: int | None) -> list[Compared]:

@@ -55,12 +55,18 @@ def test_the_account_covers_the_time_of_the_samples() -> None:
     assert found[0][0] == samples.time_ns[0]
     assert found[-1][1] == samples.time_ns[-1]
     assert all(one[1] == other[0] for one, other in pairwise(found))
-    assert {group for _, _, group in found} <= set(explained.GROUPS)
-    assert "slow start" in {group for _, _, group in found}
+    groups = {group for _, _, both in found for group in both}
+    assert groups <= set(explained.GROUPS)
+    assert "slow start" in groups
 
 
 def _accounted(drawn: Drawn, **state: int | tuple[int, ...]) -> str:
     """Return the account of the first of two intervals of 10 ms, whose ends have this state. Tuples are columns."""
+    return _at_both_ends(drawn, **state)[1]
+
+
+def _at_both_ends(drawn: Drawn, **state: int | tuple[int, ...]) -> tuple[str, str]:
+    """Return the account at the start and at the end of the first interval."""
     usual = {"snd_cwnd": 10, "snd_ssthresh": 0x7FFFFFFF, "snd_mss": 1448, "rtt": 20_000, "min_rtt": 20_000}
     raw = np.zeros((3, max(at + np.dtype(kind).itemsize for at, kind in FIELDS.values())), np.uint8)
     for row in range(3):
@@ -89,6 +95,27 @@ def test_a_program_that_never_rests_waits_for_its_buffer(tail: int) -> None:
     for arm in ("bulk", "slow-reader"):
         assert _accounted(_drawn(arm), unacked=5, notsent_bytes=tail) == "send buffer"
     assert _accounted(_drawn("slow-writer"), unacked=5, notsent_bytes=tail) == ("Nagle" if tail else "application")
+
+
+def test_between_two_samples_it_is_not_known_when_the_state_changed() -> None:
+    filled: dict[str, int | tuple[int, ...]] = {
+        "unacked": (10, 5, 5),
+        "notsent_bytes": (10**6, 0, 0),
+        "snd_ssthresh": 8,
+    }
+    assert _at_both_ends(_drawn("bulk", "cubic"), **filled) == ("congestion window", "send buffer")
+    filled["rwnd_limited"] = (0, 8_000, 16_000)
+    assert _at_both_ends(_drawn("bulk", "cubic"), **filled) == ("receive window", "receive window")
+
+
+def test_data_that_arrived_behind_a_hole_uses_the_rate_too() -> None:
+    drawn = _drawn("bulk", "cubic")
+    rate = drawn.case.network.links[0].forward.rate
+    assert rate is not None
+    carried = round(rate.bps * explained.PAYLOAD / 8 / 100 / 1448) + 1  # segments in 10 ms
+    recovering = {"unacked": 10**6, "notsent_bytes": 10**6, "snd_ssthresh": 8, "ca_state": 3, "rtt": 10_000}
+    assert _accounted(drawn, **recovering) == "congestion window"
+    assert _accounted(drawn, **recovering, sacked=(0, carried, 2 * carried)) == "bottleneck rate"
 
 
 def test_slow_start_is_told_by_what_each_congestion_control_does_with_ssthresh() -> None:

@@ -215,7 +215,7 @@ class _Following:
             rounds.spend(before_first(found, view, self._connection.first_ns, opened))
         rounds.spend(parts)
         delay = 0 if sight.where.name == "sender" else sight.where.behind or 0
-        rounds.add(found, view, sight.mss, delay, sight.where.beyond or 0)
+        rounds.add(found, view, sight.mss, delay, sight.where.beyond or 0, sight.capacity)
         if len(view.left):
             self._last = int(view.left[-1]), int(found.packet[view.order[-1]])
             self._end = max(self._end, int(found.end.max()))

@@ -23,7 +23,7 @@ from lab.ext.explain.limits import (
 )
 from lab.ext.explain.place import Place
 from lab.ext.explain.rounds import NONE, Rounds, recent, recent_sum
-from lab.metric.arrays import Bools, Ints, np
+from lab.metric.arrays import Bools, Floats, Ints, np
 
 _DIRECT = {  # reasons that need no further evidence
     Why.WINDOW: Limit.WINDOW,
@@ -170,14 +170,16 @@ def standing(rounds: Rounds, sight: Sight) -> Bools:
 
 def _full(rounds: Rounds, sight: Sight) -> Bools:
     """Return in which rounds the bottleneck's rate was used in full."""
+    if not sight.capacity:
+        return np.zeros(len(rounds), bool)
     passed = rounds.arrived
     if sight.where.name == "sender":
-        passed = np.diff(rounds.acked, prepend=rounds.acked[:1])
-        passed = np.where(rounds.acked == NEVER, 0, np.minimum(passed, 1 << 62))
-    span = SMOOTH * sight.turn(rounds)
-    passed = np.convolve(passed, np.ones(span) / span, "same") if len(passed) >= span else passed
-    full: Bools = passed >= FULL * sight.capacity * rounds.length / 1e9
-    return full & (sight.capacity > 0)
+        passed = np.diff(rounds.reached, prepend=rounds.reached[:1])
+        passed = np.where(rounds.reached == NEVER, 0, np.minimum(passed, 1 << 62))
+    enough = SMOOTH * sight.mss / (sight.capacity * rounds.length / 1e9)
+    span = max(sight.turn(rounds), min(int(enough) + 1, len(rounds)))
+    full: Bools = recent_sum(passed, span) >= FULL * sight.capacity * span * rounds.length / 1e9
+    return full
 
 
 def _filled(delay: Ints) -> Ints:
@@ -202,12 +204,13 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
     own = rounds.time
     empty = own[:, Why.EMPTY] > np.maximum(own[:, Why.CLOCKED] + own[:, Why.REPAIR], own[:, Why.SPACED])
     exact = sight.where.name == "sender"
+    around = _around(own, GROWTH * turn)
+    filled = around[:, Why.EMPTY] > np.maximum(around[:, Why.IDLE], SPREAD * around.sum(axis=1))
     busy = spent[:, list(_NETWORK)].sum(axis=1)
     spaced = spent[:, Why.SPACED] > SPREAD * busy
     clocked = (spent[:, Why.CLOCKED] > CLOCKED * busy) & exact
     clocked &= ~_steady(rounds.flight, turn, sight.mss)
     again, short, spurious = (recent_sum(each, turn) for each in (rounds.again, rounds.short, rounds.spurious))
-    blind = (rounds.delay(sight.where, turn) == NONE).all()
     spurious = spurious * 2 > np.maximum(again, 1)
     found = []
     for row in range(count):
@@ -219,14 +222,21 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
             found.append(Limit.RATE)
         elif growing[row]:
             found.append(Limit.SLOW_START)
-        elif blind and not full[row]:
-            found.append(Limit.UNKNOWN)
         elif spaced[row] and not lost[row] and not short[row]:
             found.append(Limit.RATE if full[row] else Limit.PACING)
         elif not lost[row] and not clocked[row] and (short[row] or not full[row]):
-            found.append(Limit.IDLE)  # a window that is in use grows; ACKs were near, but released nothing
+            # a window that is in use grows; ACKs were near, but released nothing
+            found.append(Limit.SEND_BUFFER if filled[row] else Limit.IDLE)
         else:
             found.append(Limit.RATE if full[row] else Limit.CWND)
+    return found
+
+
+def _around(column: Floats, span: int) -> Floats:
+    """Return the sum of the rounds from `span` before to `span` after each."""
+    total = np.concatenate((np.zeros((1, *column.shape[1:])), np.cumsum(column, axis=0)))
+    at = np.arange(len(column))
+    found: Floats = total[np.minimum(at + span + 1, len(column))] - total[np.maximum(at - span, 0)]
     return found
 
 

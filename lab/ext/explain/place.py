@@ -6,7 +6,16 @@ from dataclasses import dataclass
 
 from lab.ext.explain.connections import FoundConnection, Rows
 from lab.ext.explain.exchange import NEVER, SegmentsAndAcks
-from lab.ext.explain.limits import CLEARLY, GROUP, HELD, LOCAL, SAME_MOMENT_LEAST_NS, TICK_NS, TOGETHER
+from lab.ext.explain.limits import (
+    CLEARLY,
+    DELAYED_ACK_NS,
+    GROUP,
+    HELD,
+    LOCAL,
+    SAME_MOMENT_LEAST_NS,
+    TICK_NS,
+    TOGETHER,
+)
 from lab.metric.arrays import Bools, Ints, np
 from lab.metric.packets import ACK, RST, SYN
 
@@ -63,18 +72,26 @@ def selected(found: SegmentsAndAcks) -> tuple[Ints, Ints, Ints]:
     return rights[fits], found.ack_time[acks[first]][fits], since[fits]
 
 
-def on_time(found: SegmentsAndAcks, times: Ints) -> Bools:
-    """Return which ACKs, by their times, were not held back: those that cover no more than ACKs usually do.
+def on_time(found: SegmentsAndAcks, times: Ints, since: Ints, least: int, capacity: float) -> Bools:
+    """Return which ACKs were not held back, by their times and the time since the segment that they acknowledge.
 
-    A receiver that is busy, or whose window does not grow, acknowledges many segments at once, the first ones late.
+    A receiver that is busy, or whose window does not grow, acknowledges many segments at once, the first ones late: its
+    ACKs cover more than ACKs usually do. A delayed ACK comes 40 ms after its segment could have arrived: after the
+    segments before at the bottleneck's rate, and `least` after it left.
     """
-    new = np.flatnonzero(np.diff(found.ack, prepend=found.ack[:1]) > 0)
     covers = np.diff(found.ack, prepend=found.ack[:1])
+    new = np.flatnonzero(covers > 0)
     usual = int(np.median(covers[new])) if len(new) else 0
     at = np.searchsorted(found.ack_time, times, side="left")
     last = np.searchsorted(found.ack_time, times, side="right")
     total = found.ack[last - 1] - found.ack[np.maximum(at - 1, 0)]
     prompt: Bools = total <= HELD * usual
+    if not capacity or not len(new):
+        return prompt
+    one = np.searchsorted(found.ack_time[new], times, side="left") - 1
+    before = np.where(one >= 0, found.ack_time[new][np.maximum(one, 0)], NEVER)
+    earliest = np.maximum(before + (total * (1e9 / capacity)).astype(np.int64), times - since + least)
+    prompt &= times - earliest < DELAYED_ACK_NS
     return prompt
 
 

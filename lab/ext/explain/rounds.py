@@ -49,10 +49,11 @@ class Rounds:
     room: Ints  # least room in the receive window when a segment had left
     window: Ints  # largest window
     acked: Ints  # highest acknowledged number up to the round's end; NEVER before the first
+    reached: Ints  # highest number that was acknowledged, also selectively
     sent: Ints  # segments
     again: Ints  # segments that repeat a sequence number
     repeats: Ints  # ACKs that repeat a number, with a SACK block
-    arrived: Ints  # bytes of new data that passed the capture
+    arrived: Ints  # bytes that passed the capture
     beyond: Delays  # from a segment at the capture to its ACK
     queued: Delays  # on the way to the capture, above the least
     waits: Delays  # at the bottleneck, of a segment that leaves at any time of the round
@@ -64,13 +65,13 @@ class Rounds:
     @classmethod
     def empty(cls, start: int, length: int, count: int) -> Rounds:
         """Return rounds without evidence."""
-        flight, room, window, acked, sent, again, repeats, arrived, full, short, spurious = np.zeros(
-            (11, count), np.int64
+        flight, room, window, acked, reached, sent, again, repeats, arrived, full, short, spurious = np.zeros(
+            (12, count), np.int64
         )
-        room[:], acked[:] = NONE, NEVER
+        room[:], acked[:], reached[:] = NONE, NEVER, NEVER
         time = np.zeros((count, len(Why)))
         return cls(
-            *(start, length, time, flight, room, window, acked, sent, again, repeats, arrived),
+            *(start, length, time, flight, room, window, acked, reached, sent, again, repeats, arrived),
             *(
                 Delays.empty(count),
                 Delays.empty(count),
@@ -111,8 +112,11 @@ class Rounds:
             self.time[low + 1 : high, why] += self.length
             self.time[high, why] += end - (self.start + self.length * high)
 
-    def add(self, found: SegmentsAndAcks, view: SenderView, mss: int, delay: int, least: int) -> None:
-        """Add the evidence of a batch. `delay` moves ACKs from the capture to the sender; `least` is `Place.beyond`."""
+    def add(self, found: SegmentsAndAcks, view: SenderView, mss: int, delay: int, least: int, capacity: float) -> None:
+        """Add the evidence of a batch.
+
+        `delay` moves ACKs from the capture to the sender; `least` is `Place.beyond`; `capacity` is `Sight.capacity`.
+        """
         order = view.order
         at = self.at(view.left)
         highest = np.maximum.accumulate(found.highest[order]) if len(order) else order
@@ -131,30 +135,29 @@ class Rounds:
         np.minimum.at(self.first_packet, at, found.packet[order])
         acks = self.at(view.arrived)
         np.maximum.at(self.acked, acks, found.ack)
+        np.maximum.at(self.reached, acks, np.maximum(found.ack, found.sack_right))
         np.add.at(self.repeats, acks, found.repeated & (found.sack_right != NEVER))
         np.add.at(self.spurious, acks, (found.sack_right != NEVER) & (found.sack_right <= found.ack))
-        np.add.at(self.arrived, self.at(found.time), np.where(found.again, 0, found.end - found.seq))
+        np.add.at(self.arrived, self.at(found.time), found.end - found.seq)
         times, since = to_acks(found)
         self.beyond.add(self.at(times + delay), since)
-        prompt = on_time(found, times)
+        prompt = on_time(found, times, since, least, capacity)
         _, chosen, ago = selected(found)
         left = np.concatenate((times - since, chosen - ago))[np.concatenate((prompt, ago >= 0))]
         waited = np.concatenate((since, ago))[np.concatenate((prompt, ago >= 0))] - least
-        self._wait(left, waited, found.time)
+        size = found.end - found.seq
+        self._wait(left, waited, found.time, size, capacity)
         known = (found.queued != NEVER) & ~found.again
         self.queued.add(self.at(found.time[known]), found.queued[known])
-        self._wait(found.time[known] - found.queued[known], found.queued[known], view.left)
+        known = found.queued != NEVER
+        self._wait(found.time[known] - found.queued[known], found.queued[known], view.left, size[order], capacity)
 
-    def _wait(self, left: Ints, waited: Ints, departures: Ints) -> None:
-        """Add the time that a segment would have waited if it had left at any time, from segments that did.
-
-        Segments of which it is not known waited like the one before.
-        """
+    def _wait(self, left: Ints, waited: Ints, departures: Ints, size: Ints, capacity: float) -> None:
+        """Add the time that a segment would have waited if it had left at any time, from segments that did."""
         if not len(left):
             return
-        order = np.argsort(left, kind="stable")
-        known = np.searchsorted(left[order], departures, side="right") - 1
-        departures, waited = departures[known >= 0], waited[order][known[known >= 0]]
+        waited = waits(left, waited, departures, size, capacity)
+        departures, waited = departures[waited >= 0], waited[waited >= 0]
         first, last = self.at(departures[[0, -1]]).tolist()
         step = self.length // MOMENTS
         times = self.start + self.length * first + step * np.arange(MOMENTS * (last + 1 - first)) + step // 2
@@ -166,7 +169,7 @@ class Rounds:
 
     def finish(self) -> None:
         """Fill in what follows from other rounds, after the last batch."""
-        self.acked = np.maximum.accumulate(self.acked)
+        self.acked, self.reached = np.maximum.accumulate(self.acked), np.maximum.accumulate(self.reached)
         first = np.argmax(self.waits.count > 0)
         self.waits.count[: first if self.waits.count.any() else 0] = 1  # before the first segment, nothing waited
 
@@ -178,6 +181,31 @@ class Rounds:
         if where.name == "receiver":
             return np.where(other == NONE, NONE, other + (where.rtt or 0))
         return np.where(one == NONE, NONE, one + (where.behind or 0) + np.where(other == NONE, 0, other))
+
+
+def waits(left: Ints, waited: Ints, departures: Ints, size: Ints, capacity: float) -> Ints:
+    """Return for how long each segment waited and was sent at the bottleneck, in ns; -1 before the first known one.
+
+    `left` and `waited` are of segments of which it is known. After each, the bottleneck sends `capacity` bytes per
+    second, and what the sender adds waits (Lindley's recursion). If the capacity is unknown, segments waited like the
+    last known one.
+    """
+    order = np.argsort(left, kind="stable")
+    left, waited = left[order], waited[order]
+    if not capacity:
+        last = np.searchsorted(left, departures, side="right") - 1
+        return np.where(last >= 0, waited[np.maximum(last, 0)], -1)
+    time = (departures - departures[0]) // 1000
+    sent = (np.cumsum(size) * (1e6 / capacity)).astype(np.int64)
+    least = np.concatenate(([0], sent[:-1])) - time  # so that the wait is `sent - time` less the least since then
+    at = np.searchsorted(departures, left, side="right") - 1
+    at, waited = at[at >= 0], waited[at >= 0]
+    least[at] = (sent - time)[at] - waited // 1000
+    known = np.zeros(len(time), np.int64)
+    known[at] = 1
+    apart = (int(least.max()) - int(least.min()) + 1) * np.cumsum(known)  # a known wait starts anew
+    found: Ints = 1000 * (sent - time - (np.minimum.accumulate(least - apart) + apart))
+    return np.maximum(found, 0)
 
 
 def _surely_known(found: SegmentsAndAcks, view: SenderView) -> Ints:
