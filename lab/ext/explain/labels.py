@@ -96,11 +96,7 @@ class Sight:
     @property
     def doubt(self) -> str:
         """Return what is missing if some of the limits cannot be told."""
-        if self.missing:
-            return self.missing
-        if not self.scaled:
-            return "the window scale: capture from the start of the connection"
-        return "the queue before the capture: capture at the sender, or with timestamps"
+        return self.missing or "the window scale: capture from the start of the connection"
 
 
 def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
