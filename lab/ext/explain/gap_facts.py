@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lab.ext.explain.exchange import NEVER, SegmentsAndAcks
-from lab.ext.explain.limits import PACED, PACED_NS, REPEATS, SAME_MOMENT_LEAST_NS
+from lab.ext.explain.limits import DEFERRED, PACED, PACED_NS, REPEATS, SAME_MOMENT_LEAST_NS
 from lab.ext.explain.place import SenderView
 from lab.metric.arrays import Bools, Ints, np
 
@@ -97,6 +97,22 @@ class Gaps:
         beyond = (fills | probed) & (need > self.found.edge[-1:].max(initial=0))  # no ACK made room
         freed = np.where(beyond, self.length, freed)
         return np.where((self.again & ~probed) | (self.turn & ~self.closed), 0, freed)
+
+    @cached_property
+    def cramped(self) -> Ints:
+        """Return for how long the receive window had less room than TSO waits for, from the start of each gap.
+
+        That is a third of the window, and never more than it sends at a time (tcp_tso_should_defer).
+        """
+        if not len(self.found.edge):
+            return np.zeros(len(self.start), np.int64)
+        before = np.maximum(self.ack_before, 0)
+        window = self.found.edge[before] - self.found.ack[before]
+        need = np.maximum.accumulate(self.found.highest[self.view.order])[:-1] + np.minimum(window // 3, DEFERRED)
+        at = np.searchsorted(self.found.edge, need, side="left")
+        last = len(self.view.arrived) - 1
+        free = np.where(at <= last, self.view.arrived[np.minimum(at, last)], self.end)
+        return np.clip(free - self.start, 0, self.length)
 
     @cached_property
     def closed(self) -> Bools:

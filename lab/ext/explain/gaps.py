@@ -132,11 +132,8 @@ def _roomy(gaps: Gaps) -> Bools:
 
     The congestion window had room, too, as the flight was larger when the receive window was full.
     """
-    highest = gaps.found.highest[gaps.one]
-    before = np.maximum(gaps.ack_after - 1, 0)
-    spare = gaps.found.edge[before] - highest if len(gaps.found.edge) else highest * 0
-    idle = gaps.length - gaps.blocked > max(DEFERRED_NS, 2 * gaps.view.slack)
-    found: Bools = (gaps.blocked > 0) & idle & (spare > PACED * gaps.mss) & gaps.released & ~gaps.again & ~gaps.drained
+    idle = gaps.length - gaps.cramped > max(DEFERRED_NS, 2 * gaps.view.slack)
+    found: Bools = (gaps.blocked > 0) & idle & gaps.released & ~gaps.again & ~gaps.drained
     return found
 
 
@@ -148,6 +145,7 @@ def _cut(gaps: Gaps, why: Ints) -> Pieces:
     kind = np.where(gaps.closed, Why.CLOSED, Why.WINDOW)
     deferred = (gaps.blocked > 0) & (why == Why.CLOCKED)  # tcp_tso_should_defer waits for a larger part of the window
     blocked = np.where(deferred, gaps.length, gaps.blocked)
+    blocked = np.where((why == Why.EMPTY) & _roomy(gaps), gaps.cramped, blocked)
     answering = (why == Why.TURN) & (gaps.blocked == 0)
     thought = np.where(answering, np.maximum(gaps.end - np.maximum(gaps.message, gaps.start), 0), 0)
     thought = np.where(thought > gaps.view.slack, thought, 0)

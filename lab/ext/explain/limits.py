@@ -70,6 +70,7 @@ TIMEOUT_NS = 180_000_000  # Linux waits for at least 200 ms (TCP_RTO_MIN), RFC 6
 # Buffers
 WOKEN = 0.3  # of the flight, acknowledged without a new segment: Linux wakes the writer when a third of the send buffer
 # is free (sk_stream_is_writeable); a full window waits for less, as TSO defers for less than a third of it
+DEFERRED = 65_536  # bytes that TSO waits for, and sends at a time, at most (GSO_LEGACY_MAX_SIZE)
 DEFERRED_NS = (
     2_500_000  # TSO waits for what pacing sends in a millisecond: at twice the rate in slow start, two of them
 )
