@@ -157,6 +157,11 @@ def _share(path: _Path, kinds: Sequence[str], law: Prediction) -> Figure:
     return Figure(_flows(path, kinds), measure, law, probes)
 
 
+def _counted(path: _Path) -> float:
+    """Return the seconds of a trial in which shares are counted."""
+    return (1 - START) * path.seconds
+
+
 def _of_queue(path: _Path, kinds: Sequence[str], measure: DeclaredMetric, law: Prediction) -> Figure:
     """Return a figure of the bottleneck's queue in the long run."""
     probes = (QueueState(link="bottleneck", interval=Duration.of("50 ms")),)
@@ -172,7 +177,7 @@ def _wire(path: _Path, deep: float) -> dict[str, Any]:
 def _full_share(dice: Dice) -> tuple[Network, Figure, Value]:
     path, kinds = _path(dice), _mixed(dice, "reno", "cubic")
     network = path.network(**_wire(path, dice.between(QUEUES)))
-    return network, _share(path, kinds, model.share_at_full_queue), Value(1 / len(kinds), "1")
+    return network, _share(path, kinds, model.share_at_full_queue_in(_counted(path))), Value(1 / len(kinds), "1")
 
 
 def _full_wait(dice: Dice) -> tuple[Network, Figure, Value]:
@@ -187,7 +192,8 @@ def _beside_bbr(dice: Dice) -> tuple[Network, Figure, Value]:
     path, other = _path(dice, farther=False), dice.choose(("reno", "cubic"))
     kinds = ["bbr"] * round(dice.between((1, 2))) + [other] * (_count(dice) - 1)
     network = path.network(**_wire(path, dice.between(DEEP)))
-    return network, _share(path, kinds, model.share_beside_bbr), Value(1 / len(kinds), "1")
+    figure = _share(path, kinds, model.share_beside_bbr_in(START * path.seconds, path.seconds))
+    return network, figure, Value(1 / len(kinds), "1")
 
 
 def _fair(dice: Dice) -> tuple[Network, Figure, Value]:
@@ -202,7 +208,8 @@ def _controlled(dice: Dice, path: _Path) -> Network:
 
 def _chance(dice: Dice) -> tuple[Network, Figure, Value]:
     path, kinds = _path(dice), _mixed(dice, "reno", "cubic")
-    return _controlled(dice, path), _share(path, kinds, model.share_by_chance), Value(1 / len(kinds), "1")
+    figure = _share(path, kinds, model.share_by_chance_in(_counted(path)))
+    return _controlled(dice, path), figure, Value(1 / len(kinds), "1")
 
 
 def _dropped(dice: Dice) -> tuple[Network, Figure, Value]:

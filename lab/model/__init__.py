@@ -25,6 +25,7 @@ from lab.model.bbr import bbr_inflight_bound
 from lab.model.competing import dropped_by_aqm, red_wait, share_beside_bbr, share_by_chance, share_of_fair_queue
 from lab.model.dctcp import dctcp_marked_share, dctcp_queue_delay
 from lab.model.duration import completion_time_by_rounds, transfer_time, transfer_time_by_rounds
+from lab.model.finite import share_at_full_queue_in, share_beside_bbr_in, share_by_chance_in
 from lab.model.goodput import (
     any_drops,
     any_drops_of_window,

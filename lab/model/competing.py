@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import sqrt
+from math import inf, sqrt
 
 from lab.base import ethernet
 from lab.guest.share import Percent
@@ -12,6 +12,7 @@ from lab.model.in_step import FRIENDLY, C, Rival, between, loss_for, rivals_of, 
 from lab.model.line import base_rtt, packet
 from lab.model.ranges import (
     BETA,
+    LEAST_WINDOW,
     bulks,
     check_fifo,
     check_greedy_and_lossless,
@@ -22,7 +23,7 @@ from lab.model.ranges import (
 from lab.model.scenario import ModelError, Scenario
 from lab.model.sharing import bottleneck, longest_wait
 from lab.spec.prediction import Prediction, law
-from lab.units import Size, Value
+from lab.units import Duration, Size, Value
 
 _PROBE_EVERY, _PROBE_LASTS, _PROBE_WINDOW = 10.0, 0.2, 4  # seconds, seconds, segments: BBR's ProbeRTT
 _FAIR = ("fq_codel", "fq_pie", "cake")  # a queue for each flow, each with a controller of its delay
@@ -75,8 +76,8 @@ def share_of_fair_queue(flow: str) -> Prediction:
     """Return the law for the share of the goodput that the flow of this name gets in a fair queue."""
 
     @law(
-        formula="u₁ (1/n + Σ (1 − uⱼ) / (n (n − 1))), u the part of a turn that a sawtooth uses",
-        source="Demers, Keshav and Shenker (1989): max-min shares; RFC 8290, 4.1; RFC 8289, 4.2",
+        formula="u₁ (1/n + Σ (1 − uⱼ) / (n (n − 1))), u what a sawtooth from β or β² uses of a turn",
+        source="Demers, Keshav and Shenker (1989): max-min shares; RFC 8290, 4.1; RFC 8289, 4.2 and 5",
         long_run=True,
         accuracy=0.05,
     )
@@ -87,6 +88,11 @@ def share_of_fair_queue(flow: str) -> Prediction:
         A flow's window rises until its own queue has been above the target for an interval. After the cut, the flow
         sends a window in a round trip, until the window fills the path again. Flows of equal kinds and round trips have
         equal shares.
+
+        CoDel drops again an interval after its first drop, if the queue is still above the target. A cut takes a round
+        trip to begin, and another one to take effect (RFC 6937). So a flow for which two round trips are longer than an
+        interval may be cut twice. Single frames decide this, but first for the farthest flows. So the share is in the
+        interval of those with two cuts of no flow, of the farthest flows, and so on.
         """
         hop, flows = queued(scenario), bulks(scenario)
         assert hop.queue is not None
@@ -98,20 +104,23 @@ def share_of_fair_queue(flow: str) -> Prediction:
         target = parameter_time(hop.queue, "target", pie.TARGET if hop.queue.kind == "fq_pie" else codel.TARGET)
         check_windows(scenario, target.seconds)
         interval = 0.0 if hop.queue.kind == "fq_pie" else parameter_time(hop.queue, "interval", codel.INTERVAL).seconds
-        count, turn = len(flows), segments_per_second(scenario) / len(flows)
-        used = [_used(each, turn, target.seconds, interval) for each in flows]
-        free = sum(1 - each for each in used)
-        taken = [each * (1 + (free - (1 - each)) / (count - 1)) for each in used]
-        shares = {each.name: share for each, share in zip(scenario.flows, taken, strict=True)}
-        if flow not in shares:
-            raise ModelError(f"there is no flow '{flow}': the flows are {', '.join(shares)}")
-        return Value(shares[flow] / sum(taken), "1")
+        turn = segments_per_second(scenario) / len(flows)
+        names = [each.name for each in scenario.flows]
+        if flow not in names:
+            raise ModelError(f"there is no flow '{flow}': the flows are {', '.join(names)}")
+        slowest = {base_rtt(each).number for each in flows if interval < 2 * (base_rtt(each).number + target.seconds)}
+        found = []
+        for twice_from in (inf, *slowest) if interval else (inf,):
+            cuts = [1 + (base_rtt(each).number >= twice_from) for each in flows]
+            used = [_used(*each, turn, target.seconds, interval) for each in zip(flows, cuts, strict=True)]
+            found.append(_max_min(used)[names.index(flow)])
+        return between(min(found), max(found), "1")
 
     return share
 
 
 @law(
-    formula="x₁ / Σ x with x = W(p) / RTT: Reno √(3/2p), CUBIC 1.054 (RTT/p)^¾ or as Reno",
+    formula="x₁ / Σ x with x = W(p) / RTT: Reno √(3/2p), CUBIC 1.054 (RTT/p)^¾ or as Reno; or with timeouts",
     source="Padhye, Firoiu, Towsley and Kurose (1998); Mathis and others (1997); RFC 9438, 5",
     long_run=True,
     accuracy=0.2,
@@ -119,13 +128,19 @@ def share_of_fair_queue(flow: str) -> Prediction:
 def share_by_chance(scenario: Scenario) -> Value:
     """The first flow's share follows from the response functions, because all flows lose the same share of segments.
 
-    The law is for Reno and CUBIC at an AQM with one queue (CoDel, PIE, RED), with windows of at least eight segments.
+    The law is for Reno and CUBIC at an AQM with one queue (CoDel, PIE, RED), with windows of at least four segments.
+    With fewer than eight, the share is between those without timeouts and with Padhye's timeouts, because RACK-TLP
+    (RFC 8985) repairs some of these losses in time.
     """
-    return Value(share_of_equal_loss(*_at_aqm(scenario)), "1")
+    rivals, rate, wait = at_aqm(scenario, LEAST_WINDOW)
+    share = share_of_equal_loss(rivals, rate, wait)
+    if _window(rivals, rate, wait) >= _LEAST_WINDOW:
+        return Value(share, "1")
+    return between(share, share_of_equal_loss(rivals, rate, wait, timeouts=True), "1")
 
 
 @law(
-    formula="p with Σ W(p) / (RTT + wait) = C; CoDel: C (1 + growth in an interval − half a cut of one flow)",
+    formula="p with Σ W(p) / (RTT + wait) = C; CoDel: C (1 + growth in an interval − half a cut of h flows), k/h p",
     source="Misra, Gong and Towsley (2000); Mathis and others (1997); RFC 9438, 5; RFC 8289, 5",
     long_run=True,
     accuracy=0.3,
@@ -135,9 +150,17 @@ def dropped_by_aqm(scenario: Scenario) -> Value:
 
     The wait is the target of CoDel or PIE, and RED's fixed point. CoDel drops a packet when the queue has been above
     the target for an interval, in which the windows still grow, and the drop cuts one window. So the mean windows are
-    those that fill the link, with this growth, less half of the cut. The range is that of `share_by_chance`.
+    those that fill the link, with this growth, less half of the cut. If a round trip is longer than the interval, CoDel
+    drops k packets before a cut takes effect. These hit h of n flows, n (1 − (1 − 1/n)^k) on average, and a flow reacts
+    only to the first. The law is for the flows of `share_by_chance`, with windows of at least eight segments.
     """
-    return Value(loss_for(*_at_aqm(scenario)), "1")
+    rivals, rate, wait = at_aqm(scenario, _LEAST_WINDOW)
+    loss, queue = loss_for(rivals, rate, wait), queued(scenario).queue
+    assert queue is not None
+    if queue.kind != "codel":
+        return Value(loss, "1")
+    dropped, hit = _dropped_at_once(rivals, wait, parameter_time(queue, "interval", codel.INTERVAL))
+    return Value(loss * dropped / hit, "1")
 
 
 @law(
@@ -186,10 +209,10 @@ def red_wait(scenario: Scenario) -> Value:
     return Value(wait, "s")
 
 
-def _at_aqm(scenario: Scenario) -> tuple[list[Rival], float, float]:
+def at_aqm(scenario: Scenario, least: float) -> tuple[list[Rival], float, float]:
     """Return the flows, the rate that their mean windows have at the wait that the controller holds, and this wait.
 
-    Raises ModelError for other paths.
+    Raises ModelError for other paths, and for windows of less than `least` segments.
     """
     rivals, queue, rate = rivals_of(scenario), queued(scenario).queue, segments_per_second(scenario)
     assert queue is not None
@@ -197,31 +220,52 @@ def _at_aqm(scenario: Scenario) -> tuple[list[Rival], float, float]:
     match queue.kind:
         case "codel":
             wait = parameter_time(queue, "target", codel.TARGET).seconds
-            filled = _filled_by_codel(rivals, rate, wait, parameter_time(queue, "interval", codel.INTERVAL).seconds)
+            filled = _filled_by_codel(rivals, rate, wait, parameter_time(queue, "interval", codel.INTERVAL))
         case "pie":
             wait = parameter_time(queue, "target", pie.TARGET).seconds
         case "red":
             wait = red_wait(scenario).number
         case other:
             raise ModelError(f"the queue is {other}: the law is for codel, pie and red")
-    window = rate * (sum(each.rtt for each in rivals) / len(rivals) + wait) / len(rivals)
-    if window < _LEAST_WINDOW:
+    if (window := _window(rivals, rate, wait)) < least:
         raise ModelError(f"each of {len(rivals)} flows has a window of {window:.2g} segments: the law is for more")
     return rivals, rate * filled, wait
 
 
-def _filled_by_codel(rivals: list[Rival], rate: float, target: float, interval: float) -> float:
+def _window(rivals: list[Rival], rate: float, wait: float) -> float:
+    """Return the mean of the flows' windows that fill the path and a queue of `wait` seconds, in segments."""
+    return rate * (sum(each.rtt for each in rivals) / len(rivals) + wait) / len(rivals)
+
+
+def _dropped_at_once(rivals: list[Rival], target: float, interval: Duration) -> tuple[int, float]:
+    """Return how many packets CoDel drops before a cut takes effect, and how many flows these hit on average."""
+    count = len(rivals)
+    rtt = sum(each.rtt for each in rivals) / count + target
+    dropped = codel.drops_within(interval.seconds + rtt, interval)
+    return dropped, count * (1 - (1 - 1 / count) ** dropped)
+
+
+def _filled_by_codel(rivals: list[Rival], rate: float, target: float, interval: Duration) -> float:
     """Return the mean windows' part of what fills the path and a queue of the target."""
     held = rate * (sum(each.rtt for each in rivals) / len(rivals) + target)
-    grown = sum((1.0 if each.kind == "reno" else FRIENDLY) * interval / (each.rtt + target) for each in rivals)
+    growths = (1.0 if each.kind == "reno" else FRIENDLY for each in rivals)
+    grown = sum(growth * interval.seconds / (each.rtt + target) for growth, each in zip(growths, rivals, strict=True))
     cut = sum(1 - BETA[each.kind] for each in rivals) / len(rivals)  # of one window
-    return 1 + grown / held - cut / 2 / len(rivals)
+    _, hit = _dropped_at_once(rivals, target, interval)
+    return 1 + grown / held - hit * cut / 2 / len(rivals)
 
 
-def _used(flow: Scenario, turn: float, target: float, interval: float) -> float:
+def _max_min(used: list[float]) -> list[float]:
+    """Return each flow's share, if the flows use these parts of their turns and divide the rest."""
+    free = sum(1 - each for each in used)
+    taken = [each * (1 + (free - (1 - each)) / (len(used) - 1)) for each in used]
+    return [each / sum(taken) for each in taken]
+
+
+def _used(flow: Scenario, cuts: int, turn: float, target: float, interval: float) -> float:
     """Return the part of its turn that a flow uses if it is alone in its queue. `turn` is in segments per second.
 
-    The window rises from a cut to the next, a round trip at a time.
+    The window rises a round trip at a time, until it is cut once or twice.
     """
     kind, rtt = flow.writer.congestion or "cubic", base_rtt(flow).number
     if kind == "bbr":
@@ -230,13 +274,17 @@ def _used(flow: Scenario, turn: float, target: float, interval: float) -> float:
         raise ModelError(f"the law is for reno, cubic and bbr, not for {kind}")
     grown = interval / (rtt + target) if kind == "reno" else interval / (rtt + target) * FRIENDLY
     top = turn * (rtt + target) + max(1.0, grown)
-    window = low = BETA[kind] * top
-    climb = ((1 - BETA[kind]) * top / C) ** (1 / 3)
+    low = BETA[kind] * top
+    plateau = top
+    if cuts == 2:
+        plateau, low = (1 + BETA[kind]) / 2 * low, BETA[kind] * low  # fast convergence: RFC 9438, 4.7
+    window = low
+    climb = ((plateau - low) / C) ** (1 / 3)
     sent = time = 0.0
     rounds = 0
     while window < top:
         sent += window
         time += max(rtt, window / turn)
         rounds += 1
-        window = low + rounds if kind == "reno" else max(low + FRIENDLY * rounds, top - C * max(0.0, climb - time) ** 3)
+        window = low + rounds if kind == "reno" else max(low + FRIENDLY * rounds, plateau + C * (time - climb) ** 3)
     return min(1.0, sent / (time * turn))

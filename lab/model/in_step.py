@@ -23,6 +23,7 @@ C = 0.4  # segments / s³: CUBIC's scaling constant, RFC 9438, 5
 FRIENDLY = 3 * (1 - BETA["cubic"]) / (1 + BETA["cubic"])  # segments per round trip: RFC 9438, 4.3
 _LEAST_PERIOD, _LONGEST_PERIOD = 1e-3, 1e5  # seconds
 _LEAST_LOSS, _MOST_LOSS = 1e-9, 0.5
+_TIMEOUT = 0.2  # seconds: TCP_RTO_MIN
 _TURNS = 30  # the mean wait changes by less than a millionth after so many
 
 
@@ -62,7 +63,7 @@ def share_at_full_queue(scenario: Scenario) -> Value:
     follow from the response functions. The figure is the mean of both shares. The law is for Reno and CUBIC at a FIFO,
     with windows of at least four segments.
     """
-    rivals, rate, wait = _at_fifo(scenario)
+    rivals, rate, wait = at_fifo(scenario)
     step = in_step(rivals, rate, wait)
     return between(_share(step, rivals), share_of_equal_loss(rivals, rate, step.wait), "1")
 
@@ -79,7 +80,7 @@ def share_in_step(scenario: Scenario) -> Value:
     queue. Flows at a FIFO lose in step at most, so this is a bound for the flow with the shortest round trip. The range
     is that of `share_at_full_queue`.
     """
-    rivals, rate, wait = _at_fifo(scenario)
+    rivals, rate, wait = at_fifo(scenario)
     return Value(_share(in_step(rivals, rate, wait), rivals), "1")
 
 
@@ -95,7 +96,7 @@ def wait_at_full_queue(scenario: Scenario) -> Value:
     The windows of n flows that lose in step are one large sawtooth. The sum of n independent sawteeth leaves about
     1 / √n as much of the path and the queue empty. The range is that of `share_at_full_queue`.
     """
-    rivals, rate, wait = _at_fifo(scenario)
+    rivals, rate, wait = at_fifo(scenario)
     lowest = in_step(rivals, rate, wait).wait
     return between(lowest, wait - (wait - lowest) / sqrt(len(rivals)), "s")
 
@@ -122,7 +123,7 @@ def convergence_at_full_queue(index: float, window: float) -> Prediction:
         a cut, and for additive increase. CUBIC has that only in its Reno-friendly region. Beyond it, a window first
         returns to that of the last loss, which keeps the difference.
         """
-        rivals, rate, wait = _at_fifo(scenario)
+        rivals, rate, wait = at_fifo(scenario)
         if len(set(rivals)) > 1:
             raise ModelError("the flows' congestion control or round trips differ: the law is for equal flows")
         least = sqrt((len(rivals) - 1) * (1 / index - 1))
@@ -130,8 +131,7 @@ def convergence_at_full_queue(index: float, window: float) -> Prediction:
         step = in_step(rivals, rate, wait)
         if (left := BETA[rivals[0].kind] * step.windows[0].top) < LEAST_WINDOW:
             raise ModelError(f"windows fall to {left:.2g} segments, and the last flow's window is even smaller")
-        rounds = step.period / (rivals[0].rtt + step.wait)
-        if rivals[0].kind == "cubic" and _cubic(step.period).mean > _friendly(rounds).mean:
+        if rivals[0].kind == "cubic" and grows_with_the_cube(rivals[0], step):
             raise ModelError("CUBIC's window grows with the cube of time: the law is for additive increase")
         longest = rivals[0].rtt + wait + losses * step.period + window
         return Value(longest, "s", low=window, high=longest)
@@ -154,24 +154,41 @@ def in_step(rivals: Sequence[Rival], rate: float, wait: float) -> InStep:
     return InStep(period, mean, windows)
 
 
-def loss_for(rivals: Sequence[Rival], rate: float, wait: float) -> float:
-    """Return the share of segments that has to be lost so that the flows take `rate` segments per second together."""
-    return _root(lambda loss: rate - sum(_rates(rivals, loss, wait)), _LEAST_LOSS, _MOST_LOSS)
+def grows_with_the_cube(rival: Rival, step: InStep) -> bool:
+    """Return whether a CUBIC flow is beyond its Reno-friendly region."""
+    return _cubic(step.period).mean > _friendly(step.period / (rival.rtt + step.wait)).mean
 
 
-def share_of_equal_loss(rivals: Sequence[Rival], rate: float, wait: float) -> float:
+def loss_for(rivals: Sequence[Rival], rate: float, wait: float, timeouts: bool = False) -> float:
+    """Return the share of segments that has to be lost so that the flows take `rate` segments per second together.
+
+    `timeouts` is that of `rates_of`.
+    """
+    return _root(lambda loss: rate - sum(rates_of(rivals, loss, wait, timeouts)), _LEAST_LOSS, _MOST_LOSS)
+
+
+def share_of_equal_loss(rivals: Sequence[Rival], rate: float, wait: float, timeouts: bool = False) -> float:
     """Return the first flow's share of the goodput if all flows lose the same share of segments.
 
-    `rate` is in segments per second, and `wait` in seconds.
+    `rate` is in segments per second, and `wait` in seconds. `timeouts` is that of `rates_of`.
     """
-    rates = _rates(rivals, loss_for(rivals, rate, wait), wait)
+    rates = rates_of(rivals, loss_for(rivals, rate, wait, timeouts), wait, timeouts)
     return rates[0] / sum(rates)
 
 
-def _rates(rivals: Sequence[Rival], loss: float, wait: float) -> list[float]:
-    """Return each flow's mean rate, in segments per second, at a share of lost segments and a wait in the queue."""
-    windows = [window_reno(loss) if each.kind == "reno" else window_cubic(loss, each.rtt + wait) for each in rivals]
-    return [window / (each.rtt + wait) for window, each in zip(windows, rivals, strict=True)]
+def rates_of(rivals: Sequence[Rival], loss: float, wait: float, timeouts: bool = False) -> list[float]:
+    """Return each flow's mean rate, in segments per second, at a share of lost segments and a wait in the queue.
+
+    With `timeouts`, losses that leave too few duplicate ACKs cost a retransmission timeout (Padhye and others, 1998,
+    equation 30). A Linux timeout is a round trip and 200 ms.
+    """
+    rates = []
+    for each in rivals:
+        rtt = each.rtt + wait
+        window = window_reno(loss) if each.kind == "reno" else window_cubic(loss, rtt)
+        lost = min(1.0, 3 * sqrt(3 * loss / 8)) * loss * (1 + 32 * loss**2)  # timeouts per segment
+        rates.append(1 / (rtt / window + lost * (_TIMEOUT + rtt) * timeouts))
+    return rates
 
 
 def rivals_of(scenario: Scenario) -> list[Rival]:
@@ -208,7 +225,7 @@ def between(one: float, other: float, unit: str) -> Value:
     return Value((low + high) / 2, unit, low=low, high=high)
 
 
-def _at_fifo(scenario: Scenario) -> tuple[list[Rival], float, float]:
+def at_fifo(scenario: Scenario) -> tuple[list[Rival], float, float]:
     """Return the flows, the bottleneck's rate, and the wait in its full FIFO. Raises ModelError for other paths."""
     rivals, hop = rivals_of(scenario), bottleneck(scenario)
     check_fifo(hop)

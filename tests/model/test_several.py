@@ -110,10 +110,15 @@ def test_beside_bbr_nothing_is_left_in_a_queue_of_one_product() -> None:
 
 
 def test_a_sawtooth_below_the_path_uses_three_quarters_of_its_turns() -> None:
-    # Reno far away: from half of the path to the whole, 3/4 on average; BBR takes the rest.
+    # Reno far away: from half of the path to the whole, 3/4 on average; from a quarter, 5/8. BBR takes the rest.
     about = path("bbr", "reno", farther="300 ms", queue={"kind": "fq_codel"})
-    assert model.share_of_fair_queue("f1")(about).number == pytest.approx(0.75 / 2, rel=0.04)
+    assert model.share_of_fair_queue("f1")(about).bounds == pytest.approx((0.625 / 2, 0.75 / 2), rel=0.04)
     assert sum(model.share_of_fair_queue(name)(about).number for name in ("f0", "f1")) == pytest.approx(1)
+    near = model.share_of_fair_queue("f1")(path("bbr", "reno", queue={"kind": "fq_codel"}))
+    assert near.bounds == (near.number, near.number)  # two round trips end within CoDel's interval
+    unequal = path("reno", "reno", farther="20 ms", queue={"kind": "fq_codel"})
+    low, high = model.share_of_fair_queue("f0")(unequal).bounds
+    assert 0.5 < low < high  # only the far flow may be cut twice, and the near one takes what it leaves
     equal = path("reno", "reno", "reno", queue={"kind": "cake"})
     assert [model.share_of_fair_queue(name)(equal).number for name in ("f0", "f1", "f2")] == pytest.approx([1 / 3] * 3)
 
@@ -137,6 +142,15 @@ def test_codel_lets_windows_grow_for_an_interval_and_cuts_one_of_them() -> None:
     window = (held + 2 * 0.1 / rtt - held / 8) / 2
     assert model.dropped_by_aqm(about).number == pytest.approx(1.5 / window**2)
     assert model.share_by_chance(about).number == pytest.approx(0.5)
+
+
+def test_codel_drops_several_packets_in_a_long_round_trip() -> None:
+    # In 185 ms, CoDel drops packets after 0, 100 and 170 ms (or 150, with the kernel's first root). Three packets hit
+    # 2 (1 - 1/8) of two flows, so that 3 / 1.75 packets are lost for each cut.
+    about = path("reno", "reno", queue={"kind": "codel"}, delay="170 ms")
+    rtt = model.base_rtt(about.flows[0].scenario).number + 0.005
+    window = (20e6 / FULL * rtt * (1 - 1.75 / 8) + 2 * 0.1 / rtt) / 2
+    assert model.dropped_by_aqm(about).number == pytest.approx(1.5 / window**2 * 3 / 1.75, rel=0.01)
 
 
 @given(st.integers(4, 5), st.floats(8, 14))
@@ -187,7 +201,8 @@ def test_red_rests_where_windows_of_random_losses_fill_the_link(count: int, mega
             "no flow 'f2': the flows are f0, f1",
         ),
         (model.share_by_chance, path("reno", "reno", queue={"kind": "cake"}), "for codel, pie and red"),
-        (model.share_by_chance, path(*["reno"] * 9, queue={"kind": "pie"}), "segments: the law is for more"),
+        (model.share_by_chance, path(*["reno"] * 20, queue={"kind": "pie"}), "segments: the law is for more"),
+        (model.dropped_by_aqm, path(*["reno"] * 9, queue={"kind": "pie"}), "segments: the law is for more"),
         (model.red_wait, path("cubic", "reno", queue=RED), "for flows of Reno"),
         (model.red_wait, path("reno", "reno", rate="1 Gbit/s", queue=RED), "between RED's thresholds"),
         (model.red_wait, path("reno", "reno", rate="60 Mbit/s", queue=RED), "runs empty after a cut"),
