@@ -78,10 +78,13 @@ def draw(date: str, number: int) -> Drawn:
 def skills(scores: Sequence[Score]) -> Table:
     """Make a table of how often each law answers and holds its accuracy, and of its skill beside the naive figure.
 
+    An interval that a law predicts is shown with half of its width, as a share of its mean: half of all are narrower.
     Skill is the part of the naive figure's error that the law takes away: 1 - Σ |ln law / measured| / Σ |ln naive /
     measured|.
     """
-    made = Table("law", "drawn", "answered", "stated", "within it", "median off", "most off", "skill", box=None)
+    made = Table(
+        "law", "drawn", "answered", "interval", "stated", "within it", "median off", "most off", "skill", box=None
+    )
     groups: dict[str, list[Score]] = {}
     for score in sorted(scores, key=lambda each: each.drawn.case.arm):
         groups.setdefault(score.drawn.case.arm, []).append(score)
@@ -90,10 +93,12 @@ def skills(scores: Sequence[Score]) -> Table:
         errors = sorted(score.law for score in group if score.law is not None)
         held = sum(score.law is not None and not score.missed for score in group)
         known = [each for score in group if (each := _logs(score)) is not None]
+        widths = sorted(_half_width(score.result.predicted) for score in group if score.result.predicted)
         made.add_row(
             name,
             str(len(group)),
             str(sum(score.answered for score in group)),
+            f"± {100 * widths[len(widths) // 2]:.0f} %" if widths else "",
             f"{100 * stated.pop():.0f} %" if len(stated) == 1 else "",
             f"{held} of {len(errors)}",
             f"{100 * errors[len(errors) // 2]:.2g} %" if errors else "",
@@ -101,6 +106,12 @@ def skills(scores: Sequence[Score]) -> Table:
             f"{1 - sum(law for law, _ in known) / sum(naive for _, naive in known):.2f}" if known else "none beside it",
         )
     return made
+
+
+def _half_width(predicted: Value) -> float:
+    """Return half of the width of a predicted interval, as a share of its mean."""
+    low, high = predicted.bounds
+    return (high - low) / (high + low)
 
 
 def _logs(score: Score) -> tuple[float, float] | None:

@@ -132,11 +132,8 @@ def share_by_chance(scenario: Scenario) -> Value:
     With fewer than eight, the share is between those without timeouts and with Padhye's timeouts, because RACK-TLP
     (RFC 8985) repairs some of these losses in time.
     """
-    rivals, rate, wait = at_aqm(scenario, LEAST_WINDOW)
-    share = share_of_equal_loss(rivals, rate, wait)
-    if _window(rivals, rate, wait) >= _LEAST_WINDOW:
-        return Value(share, "1")
-    return between(share, share_of_equal_loss(rivals, rate, wait, timeouts=True), "1")
+    flows = at_aqm(scenario)
+    return between(share_of_equal_loss(*flows), share_of_equal_loss(*flows, timeouts=_have_timeouts(*flows)), "1")
 
 
 @law(
@@ -152,15 +149,16 @@ def dropped_by_aqm(scenario: Scenario) -> Value:
     the target for an interval, in which the windows still grow, and the drop cuts one window. So the mean windows are
     those that fill the link, with this growth, less half of the cut. If a round trip is longer than the interval, CoDel
     drops k packets before a cut takes effect. These hit h of n flows, n (1 − (1 − 1/n)^k) on average, and a flow reacts
-    only to the first. The law is for the flows of `share_by_chance`, with windows of at least eight segments.
+    only to the first. The law is for the flows of `share_by_chance`, and counts timeouts in the same way.
     """
-    rivals, rate, wait = at_aqm(scenario, _LEAST_WINDOW)
-    loss, queue = loss_for(rivals, rate, wait), queued(scenario).queue
+    rivals, rate, wait = at_aqm(scenario)
+    queue = queued(scenario).queue
     assert queue is not None
-    if queue.kind != "codel":
-        return Value(loss, "1")
-    dropped, hit = _dropped_at_once(rivals, wait, parameter_time(queue, "interval", codel.INTERVAL))
-    return Value(loss * dropped / hit, "1")
+    dropped, hit = 1, 1.0
+    if queue.kind == "codel":
+        dropped, hit = _dropped_at_once(rivals, wait, parameter_time(queue, "interval", codel.INTERVAL))
+    losses = (loss_for(rivals, rate, wait, each) for each in (False, _have_timeouts(rivals, rate, wait)))
+    return between(*(each * dropped / hit for each in losses), "1")
 
 
 @law(
@@ -209,10 +207,10 @@ def red_wait(scenario: Scenario) -> Value:
     return Value(wait, "s")
 
 
-def at_aqm(scenario: Scenario, least: float) -> tuple[list[Rival], float, float]:
+def at_aqm(scenario: Scenario) -> tuple[list[Rival], float, float]:
     """Return the flows, the rate that their mean windows have at the wait that the controller holds, and this wait.
 
-    Raises ModelError for other paths, and for windows of less than `least` segments.
+    Raises ModelError for other paths.
     """
     rivals, queue, rate = rivals_of(scenario), queued(scenario).queue, segments_per_second(scenario)
     assert queue is not None
@@ -227,7 +225,7 @@ def at_aqm(scenario: Scenario, least: float) -> tuple[list[Rival], float, float]
             wait = red_wait(scenario).number
         case other:
             raise ModelError(f"the queue is {other}: the law is for codel, pie and red")
-    if (window := _window(rivals, rate, wait)) < least:
+    if (window := _window(rivals, rate, wait)) < LEAST_WINDOW:
         raise ModelError(f"each of {len(rivals)} flows has a window of {window:.2g} segments: the law is for more")
     return rivals, rate * filled, wait
 
@@ -235,6 +233,11 @@ def at_aqm(scenario: Scenario, least: float) -> tuple[list[Rival], float, float]
 def _window(rivals: list[Rival], rate: float, wait: float) -> float:
     """Return the mean of the flows' windows that fill the path and a queue of `wait` seconds, in segments."""
     return rate * (sum(each.rtt for each in rivals) / len(rivals) + wait) / len(rivals)
+
+
+def _have_timeouts(rivals: list[Rival], rate: float, wait: float) -> bool:
+    """Return whether windows are so small that some losses cost a timeout."""
+    return _window(rivals, rate, wait) < _LEAST_WINDOW
 
 
 def _dropped_at_once(rivals: list[Rival], target: float, interval: Duration) -> tuple[int, float]:

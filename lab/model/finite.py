@@ -23,7 +23,7 @@ from lab.model.in_step import (
     share_at_full_queue,
 )
 from lab.model.line import base_rtt
-from lab.model.ranges import BETA, LEAST_WINDOW, bulks
+from lab.model.ranges import BETA, bulks
 from lab.model.scenario import ModelError, Scenario
 from lab.model.sharing import bottleneck, longest_wait
 from lab.spec.prediction import Prediction, law
@@ -71,7 +71,7 @@ def share_by_chance_in(seconds: float) -> Prediction:
         This doubles the pull to the mean, and halves the variance of the window. The law does not answer if the
         interval reaches half of the share to each side.
         """
-        rivals, rate, wait = at_aqm(scenario, LEAST_WINDOW)
+        rivals, rate, wait = at_aqm(scenario)
         return _scattered(share_by_chance(scenario), _scatter(rivals, rate, wait, seconds, pull=2))
 
     return share

@@ -58,7 +58,15 @@ def test_skill_is_what_a_law_takes_away_of_the_naive_figures_error() -> None:
     console.print(table)
     *_, last = console.file.getvalue().strip().splitlines()  # type: ignore[attr-defined]
     # Errors are 10 %, 0 and 100 %; as logarithms ln 1.1, 0 and ln 2, of the naive figure ln 2, ln 2 and 0.
-    assert last.split() == ["all", "4", "3", "20", "%", "2", "of", "3", "10", "%", "1e+02", "%", "0.43"]
+    assert last.split() == ["all", "4", "3", "±", "0", "%", "20", "%", "2", "of", "3", "10", "%", "1e+02", "%", "0.43"]
+
+
+def test_the_width_of_intervals_stands_beside_how_often_they_hold() -> None:
+    wide = score(0.4, 0.4, 0.8)
+    object.__setattr__(wide.result, "predicted", Value(0.4, "1", low=0.3, high=0.5))
+    console = Console(width=120, file=StringIO())
+    console.print(several.skills([wide]))
+    assert "± 25 %" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
 def test_a_miss_is_named_with_the_draw_that_it_is_of() -> None:

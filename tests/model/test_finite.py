@@ -117,3 +117,5 @@ def test_small_windows_are_between_those_with_and_without_timeouts(megabits: flo
     near, far = (model.base_rtt(flow.scenario).number + 0.015 for flow in about.flows)
     assert high == pytest.approx(far / (near + far))
     assert 0.5 < low < high  # a timeout has the same 200 ms for both
+    few, many = model.dropped_by_aqm(about).bounds
+    assert 0.2 * many < few < 0.9 * many  # a timeout slows a flow down, so that fewer losses do

@@ -202,7 +202,7 @@ def test_red_rests_where_windows_of_random_losses_fill_the_link(count: int, mega
         ),
         (model.share_by_chance, path("reno", "reno", queue={"kind": "cake"}), "for codel, pie and red"),
         (model.share_by_chance, path(*["reno"] * 20, queue={"kind": "pie"}), "segments: the law is for more"),
-        (model.dropped_by_aqm, path(*["reno"] * 9, queue={"kind": "pie"}), "segments: the law is for more"),
+        (model.dropped_by_aqm, path(*["reno"] * 20, queue={"kind": "pie"}), "segments: the law is for more"),
         (model.red_wait, path("cubic", "reno", queue=RED), "for flows of Reno"),
         (model.red_wait, path("reno", "reno", rate="1 Gbit/s", queue=RED), "between RED's thresholds"),
         (model.red_wait, path("reno", "reno", rate="60 Mbit/s", queue=RED), "runs empty after a cut"),
