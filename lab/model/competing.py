@@ -157,8 +157,8 @@ def dropped_by_aqm(scenario: Scenario) -> Value:
     dropped, hit = 1, 1.0
     if queue.kind == "codel":
         dropped, hit = _dropped_at_once(rivals, wait, parameter_time(queue, "interval", codel.INTERVAL))
-    losses = (loss_for(rivals, rate, wait, each) for each in (False, _have_timeouts(rivals, rate, wait)))
-    return between(*(each * dropped / hit for each in losses), "1")
+    few = loss_for(rivals, rate, wait, timeouts=_have_timeouts(rivals, rate, wait))
+    return between(few * dropped / hit, loss_for(rivals, rate, wait) * dropped / hit, "1")
 
 
 @law(

@@ -13,6 +13,7 @@ from lab import model
 from lab.model import ModelError, Scenario
 from lab.model.finite import mean_variance
 from lab.model.in_step import Rival, in_step
+from lab.spec.prediction import Prediction
 from tests.model.test_several import FULL, path
 
 
@@ -71,7 +72,7 @@ def test_two_equal_flows_scatter_by_half_of_what_one_window_does_squared() -> No
         ),
     ],
 )
-def test_a_long_time_is_the_long_run(law: object, long_run: model.Prediction, about: Scenario) -> None:
+def test_a_long_time_is_the_long_run(law: object, long_run: Prediction, about: Scenario) -> None:
     assert callable(law)
     assert law(1e7)(about).bounds == pytest.approx(long_run(about).bounds, rel=0.01)
     (low, high), (lower, higher) = law(400)(about).bounds, law(100)(about).bounds
