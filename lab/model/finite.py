@@ -113,7 +113,7 @@ def share_beside_bbr_in(start: float, end: float) -> Prediction:
 
 
 def mean_variance(left: float, losses: float, pull: float) -> float:
-    """Return the variance of a window's mean over a time with so many losses, as a share of the squared mean.
+    """Return the variance of a window's mean over a time with this number of losses, as a share of the squared mean.
 
     `left` is the part of the window after a loss. `pull` is 1 if losses come at random times, and 2 if their rate is
     proportional to the window.

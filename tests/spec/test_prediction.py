@@ -67,7 +67,15 @@ def test_all_that_the_models_predict_says_its_kind() -> None:
         "window_reno",
     }
     # a prediction, or its figure, of what they are given
-    makes = {"convergence_at_full_queue", "mean_wait", "share_of_fair_queue", "timed"}
+    makes = {
+        "convergence_at_full_queue",
+        "mean_wait",
+        "share_at_full_queue_in",
+        "share_beside_bbr_in",
+        "share_by_chance_in",
+        "share_of_fair_queue",
+        "timed",
+    }
     assert set(rest) == made_of | makes
     assert {each.kind for each in PREDICTIONS} == {"law", "replay", "simulation", "definition"}
 
