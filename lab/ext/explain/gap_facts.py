@@ -112,7 +112,8 @@ class Gaps:
         at = np.searchsorted(self.found.edge, need, side="left")
         last = len(self.view.arrived) - 1
         free = np.where(at <= last, self.view.arrived[np.minimum(at, last)], self.end)
-        return np.clip(free - self.start, 0, self.length)
+        room: Ints = np.clip(free - self.start, 0, self.length)
+        return room
 
     @cached_property
     def closed(self) -> Bools:
