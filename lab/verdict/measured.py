@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import astuple
 from math import isfinite
 from typing import Any
+
+from msgspec import structs
 
 from lab.spec.case import FigureKey
 from lab.spec.loaded import LoadedExperiment
@@ -23,7 +24,7 @@ def rows(declared: LoadedExperiment, figures: KnownFigures) -> list[list[Any]]:
     The rows omit figures that JSON cannot hold exactly: infinite ones, and numbers of types other than Python's own.
     """
     return [
-        [declared.id, declared.source_sha256, *key, trial, *astuple(value)]
+        [declared.id, declared.source_sha256, *key, trial, *structs.astuple(value)]
         for key, trials in figures.items()
         for trial, value in trials.items()
         if all(map(_is_plain, (value.number, value.low, value.high, value.coverage)))
