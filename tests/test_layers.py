@@ -61,7 +61,7 @@ NARROWED = {
     ("app", "ext"): ("lab.ext.EXTENSIONS",),
     ("metric", "spec"): ("lab.spec.delays", "lab.spec.metric", "lab.spec.steady"),
     ("model", "spec"): ("lab.spec.delays", "lab.spec.prediction"),
-    ("model", "guest"): TASKS,
+    ("model", "guest"): (*TASKS, "lab.guest.middlebox"),
     ("experiment", "ext"): ("lab.ext.course.exercise", "lab.ext.mptcp.model", "lab.ext.mptcp.share"),
     **{(room, "spec"): CASES for room in ("verdict", "report")},
 }

@@ -53,7 +53,7 @@ def test_every_topology_is_drawn_in_80_columns_and_as_svg(name: str, tmp_path: P
     text = run(name, "-o", tmp_path / "it.svg")
     texts, boxes, lines = drawn(tmp_path / "it.svg")
     assert all(len(line) <= 80 for line in text.splitlines())
-    assert (boxes, lines) == (len(network.nodes), len(network.links))
+    assert (boxes, lines) == (len(network.nodes), len(network.links) + len(network.overlays))
     for node in network.nodes:
         assert node.name in text
         assert node.name in texts
