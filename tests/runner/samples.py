@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from lab.guest.middlebox import DropSegment, Firewall, Masquerade, MssProgram, MssQueue, NftMaxseg, TcpMss
+from lab.guest.middlebox import (
+    DropSegment,
+    Firewall,
+    LoseSegments,
+    LostSegment,
+    Masquerade,
+    MssProgram,
+    MssQueue,
+    NftMaxseg,
+    TcpMss,
+)
 from lab.guest.probe import Capture, CpuTime, ExpertInfo, Netstat, QueueState, TcpInfo
 from lab.guest.workload import (
     Arrivals,
@@ -69,6 +79,12 @@ SAMPLES: dict[str, tuple[str, Any, tuple[Any, ...], tuple[Any, ...]]] = {
         RequestResponse(count=5, request=Size(200), response=Size(1)),
         (Capture(node="sender"),),
         (DropSegment(node="router", number=3),),
+    ),
+    "losses": (
+        "two-hosts",
+        Bulk(size=Size.of("256 KiB")),
+        (Capture(node="sender"),),
+        (LoseSegments(link="path", segments=(LostSegment(14_480), LostSegment(14_480, 2), LostSegment(90_000))),),
     ),
     "middleboxes": (
         "asymmetric-mtu",
