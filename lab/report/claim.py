@@ -184,8 +184,9 @@ class Claim(TestedClaim):
         """Return what a reader would cite of this claim, or "" without records or outside a report."""
         if not self.in_report:
             return ""
-        sentence = self.judged.declared.claim.replace("`", "")
-        return citation(self.id.replace("/", "-"), sentence, self.records, f"{self.article}.html#{self.name}")
+        sentence = self.judged.declared.claim.replace("`", "").rstrip(".")
+        title = f"Test of the claim: {sentence}. Verdict: {self.verdict.kind}"
+        return citation(self.id.replace("/", "-"), title, self.records, f"{self.article}.html#{self.name}")
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         declared, case = self.judged.declared, self.judged.cases[0]

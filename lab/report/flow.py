@@ -113,7 +113,7 @@ class DrawnFlow:
         panels = [Panel("goodput, bit/s", (Line("goodput", BLUE, points=self._goodput()),)), self._bytes()]
         times, trips = round_trips(self.connection)
         if self.at_sender and len(trips):
-            title = f"round trip, ms; at least {trips.min() / 1e6:.4g}; the rest is queueing"
+            title = f"round trip, ms; at least {trips.min() / 1e6:.4g}; the rest is queueing or a delayed ACK"
             points = thinned((times - self.connection.start_ns) / 1e9, trips / 1e6, _POINTS)
             panels.append(Panel(title, (Line("round trip", BLUE, points=points, shape="dots"),)))
         return [panel for panel in panels if panel.lines]

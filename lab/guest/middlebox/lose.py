@@ -30,8 +30,9 @@ _FIRST = 2  # the first counter of a segment
 
 
 class LostSegment(Checked, frozen=True):
-    """Names a segment: the one that carries the stream's byte `byte`, counted from 0, when it passes for the
-    `sending`th time.
+    """Names a segment: the one that carries the stream's byte `byte`, counted from 0.
+
+    The segment is lost when it passes for this time: 1 for its first sending, 2 for its first retransmission.
     """
 
     byte: Annotated[int, Meta(ge=0, le=_FARTHEST)]
