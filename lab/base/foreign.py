@@ -11,6 +11,7 @@ import errno
 import os
 import re
 import stat
+import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FILE = 4096  # the least bytes that a file takes
+_TIMES = 10  # how often a folder is emptied
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _PLAIN = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC  # do not wait for a pipe
@@ -155,13 +157,17 @@ def remove(top: Path | str) -> None:
         if os.path.islink(top):
             os.unlink(top)
             return
-    with contextlib.suppress(OSError):
-        handle = os.open(top, _FOLDER)
+    for _ in range(_TIMES):  # another thread may be removing it, too, and may move folders that are already listed
+        try:
+            handle = os.open(top, _FOLDER)
+        except OSError:
+            return
         try:
             _empty(handle)
         finally:
             os.close(handle)
-        os.rmdir(top)
+        with contextlib.suppress(OSError):
+            os.rmdir(top)
 
 
 def _empty(top: int) -> None:
@@ -177,7 +183,7 @@ def _empty(top: int) -> None:
         try:
             for below in _folders(handle):
                 moved += 1
-                fresh = f".removed-{os.getpid()}-{moved}"
+                fresh = f".removed-{threading.get_native_id()}-{moved}"
                 with contextlib.suppress(OSError):  # a file server may move it and lose the reply
                     os.rename(below, fresh, src_dir_fd=handle, dst_dir_fd=top)
                 left.append(fresh)

@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,14 @@ def test_all_that_is_printed_passes_the_cleaning() -> None:
         if re.search(r"(?<![\w.])Console\(", file.read_text(encoding="utf-8"))
     ]
     assert made == ["report/text.py"]
+
+
+def test_what_two_threads_remove_at_once_is_gone(tmp_path: Path) -> None:
+    for number in range(20):
+        top = tmp_path / str(number)
+        for name in ("a/b/c", "a/d/e", "f/g/h", "i/j/k"):
+            (top / name).mkdir(parents=True)
+            (top / name / "file").touch()
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(foreign.remove, (top, top)))
+        assert not top.exists()
