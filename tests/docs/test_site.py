@@ -138,5 +138,5 @@ def test_the_report_is_inside(site: Path) -> None:
     assert 'href="../../report/tcp-nodelay.html#cork"' in page
     assert 'alt="message packets nodelay"' in page
     assert "<span>TCP_CORK: message packets nodelay</span>" in page
-    assert "Small writes wait 40 ms" in page
+    assert "Small writes wait for a delayed ACK" in page
     assert (site / "report" / "figures" / "tcp-nodelay.cork.message-packets.nodelay.png").read_bytes() == b"a picture"
