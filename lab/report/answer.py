@@ -41,9 +41,19 @@ def _answer(claim: Claim, record: Record) -> str:
         rows = [[*row, _verdict(each)] for row, each in zip(rows, mine, strict=True)]
     target = f"../../{escape(claim.article)}.html#{escape(claim.name)}"
     sentence = f'<a href="{target}">{html.prose(claim.judged.declared.claim)}</a>'
-    said = [f'<p class="answer">{html.badge(claim.verdict.kind)} {sentence}</p>', *_reasons(claim)]
+    said = [f'<p class="answer">{html.badge(claim.verdict.kind)} {sentence}</p>', *_role(mine), *_reasons(claim)]
     said += [html.table(head, rows, "contribution")] if rows else []
     return "".join([*said, _in_force(claim, record)])
+
+
+def _role(mine: Iterable[TestedCase]) -> Iterator[str]:
+    """Yield what the trial is for, if it does not count for the verdict."""
+    causes = {each.case.explains.says for each in mine if each.case.explains}
+    if causes:
+        yield (
+            f"<p>This trial does not count for the verdict. It tests an explanation: {html.prose('; '.join(causes))}. "
+            "The verdict comes from other trials:</p>"
+        )
 
 
 def _reasons(claim: Claim) -> Iterator[str]:

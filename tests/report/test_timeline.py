@@ -256,3 +256,10 @@ def test_samples_of_a_steady_flow_have_no_steps() -> None:
     panel = next(_panels(Samples(times, 1, 2, raw), int(times[11]), 5.0))
     rates = [rate for _, rate in panel.lines[0].points]
     assert rates == pytest.approx([8 * 100_000 / 0.103] * len(rates), rel=0.03)
+
+
+def test_a_witness_says_that_it_does_not_count_and_what_it_is_for(keep: Keep, toy: Toy) -> None:
+    on, longer = keep("header")
+    told = answers(toy())
+    assert "This trial does not count for the verdict. It tests an explanation: it was " in told[longer.address]
+    assert "does not count" not in told[on.address]
