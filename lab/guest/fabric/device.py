@@ -300,10 +300,7 @@ def _mirred(way: int, then: int, target: int) -> bytes:
 
 
 def _longer_than(size: int) -> bytes:
-    """Return a classic BPF program that matches frames of more than `size` bytes.
-
-    The length does not include a VLAN's inner tag.
-    """
+    """Return a classic BPF program that matches frames of more than `size` bytes, without a VLAN's inner tag."""
     load_length, load_type, jump_equal, jump_greater, answer = 0x80, 0x28, 0x15, 0x25, 0x06
     return b"".join(
         _SOCK_FILTER.pack(*instruction)
