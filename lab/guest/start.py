@@ -1,7 +1,7 @@
 """Start a trial in a user-mode kernel: like `python -m lab.guest.perform FOLDER`, but with less CPU time.
 
-The imports touch some 2,000 new pages. Each first touch of a page is a fault, which costs a user-mode kernel two switches
-between processes. With mlockall(), a region's pages are mapped together with the region.
+The imports touch some 2,000 new pages. Each first touch of a page is a fault, which costs a user-mode kernel two
+switches between processes. With mlockall(), a region's pages are mapped together with the region.
 """
 
 from __future__ import annotations

@@ -221,7 +221,7 @@ def _wireshark(record: Record, name: str, flow: DrawnFlow | None, place: Path) -
     """Return the link to a capture's copy, with what the copy holds."""
     packets = f"{min(_PACKETS, len(flow.capture)):,} of {len(flow.capture):,} packets" if flow else "the first packets"
     copied = (place / copy_of(name)).stat().st_size
-    whole = f"the whole capture has {record.outputs[name].bytes:,} B, and <code>lab run</code> below writes it"
+    whole = f"the whole capture has {record.outputs[name].bytes:,} B, and <code>lab run</code> writes it"
     return (
         f'<a href="{escape(copy_of(name))}">Open in Wireshark</a> ({packets}, at most '
         f"{_kept_of(record, name)} B of each; {copied / 1000:,.0f} kB; {whole})."
