@@ -125,9 +125,10 @@ def _passed_on(file: Path, to: BinaryIO) -> Iterator[None]:
 
     file.touch()
     thread = threading.Thread(target=copy)
-    thread.start()
     try:
+        thread.start()  # a Ctrl-C may come before start() returns, when the thread already runs
         yield
     finally:
         over.set()
-        thread.join()
+        if thread.is_alive():
+            thread.join()
