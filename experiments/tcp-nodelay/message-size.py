@@ -45,12 +45,12 @@ EXPERIMENT = Experiment(
     metric=metric.message_latency(),
     prediction=model.message_latency,
     arms=(
-        Arm("near", SMALL, title="short messages"),
+        Arm("near", SMALL, title="240 µs each way"),
         Arm(
             "near-full",
             LARGE,
             tolerance=Below("20 ms", because="half a stall is none: two round trips here take 1 ms"),
-            title="messages with a full segment",
+            title="240 µs each way, bound of no wait",
         ),
         Arm(
             "timers-on-their-tick",

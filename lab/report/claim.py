@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
@@ -15,12 +15,13 @@ from lab.report.colophon import citation
 from lab.report.diagram import diagram
 from lab.report.html import Html
 from lab.report.quantity import measured, quantity
+from lab.report.reason import beside_claimed
 from lab.report.settings import describe, traffic
 from lab.report.tested import TestedCase, TestedClaim
 from lab.report.witnesses import explanations
 from lab.spec.case import Cause
 from lab.units import to_plain
-from lab.verdict import Kind, Result, Verdict
+from lab.verdict import Result, Verdict
 
 __all__ = ["Claim", "quantity"]
 
@@ -109,7 +110,7 @@ class Claim(TestedClaim):
         of = dict.fromkeys(quantity(each.case.metric) for each in counted if not each.case.relative_to)
         bare = all(each.result.measured and each.result.measured.unit == "1" for each in counted)
         what = f"{next(iter(of))}: " if bare and len(of) == 1 else ""  # no unit shows the quantity
-        return what + self._figures(counted, self.verdict)
+        return what + beside_claimed(counted, self.verdict)
 
     def _part(self, name: str, verdict: Verdict, has_others: bool) -> str:
         """Return the reason for the verdict on a part of the sentence, with the part's own verdict if it `has_others`
@@ -121,23 +122,11 @@ class Claim(TestedClaim):
             if each.result.counts and each.result.claimed and each.result.claimed.part == name
         ]
         decided = counted and verdict.kind not in ("invalid", "skipped")
-        said = self._figures(counted, verdict) if decided else html.prose(verdict.reason)
+        said = beside_claimed(counted, verdict) if decided else html.prose(verdict.reason)
         sign = f"{html.sign(verdict.kind)} " if has_others else ""
+        if decided and len(counted) == 1 and wording.is_yes_or_no(counted[0].result):
+            return f"{sign}{html.prose(name)} ({said})"
         return f"{sign}{html.prose(name)}: {said}"
-
-    def _figures(self, counted: Sequence[TestedCase], verdict: Verdict) -> str:
-        """Return the figures of these cases next to the claimed figures."""
-        if len({str(each.case.tolerance) for each in counted}) > 1:
-            return "; ".join(_against(each) for each in counted)
-        measured = dict.fromkeys(wording.answer(each.result, each.result.measured) for each in counted)
-        claimed = dict.fromkeys(wording.claimed_briefly(each.result) for each in counted)
-        words = " or ".join(dict.fromkeys(each.result.claimed.word for each in counted if each.result.claimed))
-        if list(measured) == list(claimed):
-            if verdict.kind == "reproduced":
-                return html.prose(f"{_listed(measured)} measured, as {words}")
-            measured = dict.fromkeys(f"{each.result.measured.number:.9g}" for each in counted if each.result.measured)
-        said = html.prose(f"{_listed(measured)} measured, {_listed(claimed)} {words}")
-        return f"{said}: {_agrees(counted[0].case.tolerance, verdict.kind)}"
 
     def __repr__(self) -> str:
         return text.plain(text.block(self.judged.result))
@@ -366,28 +355,3 @@ def _judged(result: Result) -> str:
     if result.explains:
         return html.witness(result)
     return html.badge(result.verdict.kind) if result.verdict else wording.DASH
-
-
-def _listed(texts: Iterable[str]) -> str:
-    """Return the texts joined like 'a, b and c'."""
-    *most, last = texts
-    return f"{', '.join(most)} and {last}" if most else last
-
-
-def _against(tested: TestedCase) -> str:
-    """Return one arm's measured figure, the claimed figure and the tolerance."""
-    result = tested.result
-    word = result.claimed.word if result.claimed else ""
-    figures = f"{wording.answer(result, result.measured)} measured, {wording.claimed_briefly(result)} {word}"
-    agrees = _agrees(tested.case.tolerance, result.verdict.kind if result.verdict else "skipped")
-    return f"{html.prose(f'{tested.label}: {figures}')} ({agrees})"
-
-
-def _agrees(tolerance: Any, kind: Kind) -> str:
-    """Return, in words, whether the figures agree within the tolerance."""
-    how = html.allowed(tolerance)
-    if kind == "inconclusive":
-        return f"the interval straddles the bound ({how})"
-    if tolerance.sign:
-        return "it holds" if kind == "reproduced" else "it does not hold"
-    return how if kind == "reproduced" else f"not {how}"

@@ -5,14 +5,15 @@ The plot consists of the page's own text and boxes, so it fits every width, work
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import inf, log
 
 from lab.report import evidence, html, wording
-from lab.report.claim import Claim, quantity
+from lab.report.claim import Claim
 from lab.report.html import Html
+from lab.report.quantity import of_number, quantity
 from lab.report.tested import TestedCase
 from lab.verdict import Kind
 
@@ -59,6 +60,8 @@ def dots(claims: Iterable[Claim]) -> Html:
         f'<span class="{kind}" style="left:{_place(ratio, limit):.4g}%">{text}</span>'
         for ratio, (kind, text) in _ticks(limit).items()
     )
+    if not found and not any(row.ratios(bounds=True) for row in rows):
+        return _list(shown, drawn, limit)  # yes or no everywhere, so that there is no axis
     keys = ['<span class="dot"></span> measured', "1×: as claimed"]
     if any(row.witnesses for row in rows):
         keys.append('<span class="dot witness"></span> with what explains it')
@@ -72,10 +75,21 @@ def dots(claims: Iterable[Claim]) -> Html:
         keys.append('<span class="seed"></span> a trial (n: how many)')
     if any(_interval(row.decides, limit) for row in rows):
         keys.append('<span class="interval"></span> interval of the mean or median')
+    if any("cut" in _interval(row.decides, limit) for row in rows):
+        keys.append('<span class="interval cut high"></span> an interval that goes on beyond the scale')
     if any(row.decides.result.implied for row in rows):
         keys.append("<em>(implied)</em> follows from the article's words")
     if any(_band(row.decides, limit) for row in rows):
         keys.append('<span class="band"></span> agrees with the claim')
+    return Html(
+        _list(shown, drawn, limit).text,
+        f'<div class="axis" aria-hidden="true"><span class="ticks">{ticks}</span></div>',
+        f'<p class="key" aria-hidden="true">{" ".join(f"<span>{key}</span>" for key in keys)}</p>',
+    )
+
+
+def _list(shown: Sequence[Claim], drawn: Mapping[str, _Row], limit: float) -> Html:
+    """Return the rows below their heads. `drawn` holds the claims with a figure, by name."""
     return Html(
         f'<div class="axis heads" id="{PACKETS}" aria-hidden="true">{_HEADS}</div>',
         '<ol class="dots" aria-label="Measured over claimed, claim by claim">',
@@ -85,8 +99,6 @@ def dots(claims: Iterable[Claim]) -> Html:
             if claim.name in drawn or claim.verdict.kind != "skipped"
         ),
         "</ol>",
-        f'<div class="axis" aria-hidden="true"><span class="ticks">{ticks}</span></div>',
-        f'<p class="key" aria-hidden="true">{" ".join(f"<span>{key}</span>" for key in keys)}</p>',
     )
 
 
@@ -115,7 +127,8 @@ def _rows(claims: Iterable[Claim]) -> Iterator[_Row]:
         counted = [each for each in claim.tested if each.result.counts and each.result.measured]
         if counted:
             decides = max(counted, key=lambda each: _weight(claim, each))
-            witnesses = [each for each in claim.tested if _explains(each) and _same_figure(each, decides)]
+            known = () if claim.grade == "open" else claim.tested  # an open cause has no explanation to show
+            witnesses = [each for each in known if _explains(each) and _same_figure(each, decides)]
             yield _Row(claim, decides, tuple(witnesses))
 
 
@@ -136,9 +149,14 @@ def _same_figure(each: TestedCase, other: TestedCase) -> bool:
 
 
 def _ratio(each: TestedCase) -> float | None:
-    """Return measured over claimed figure: 0 without a measurement, infinity if only the claimed figure is zero."""
+    """Return measured over claimed figure: 0 without a measurement, infinity if only the claimed figure is zero.
+
+    An event, which happened or not, has no ratio.
+    """
     measured, claimed = each.result.measured, each.claimed
     if measured is None or claimed is None or min(measured.number, claimed.number) < 0:
+        return None
+    if wording.is_yes_or_no(each.result):
         return None
     if claimed.number == 0:
         return inf if measured.number else 1.0
@@ -173,10 +191,13 @@ def _drawn(row: _Row, limit: float) -> str:
     marks += [f'<span class="{shape}" style="left:{at:.4g}%"></span>' for shape, at in _marks(row.witnesses, limit)]
     if ratio is not None:
         marks.append(f'<span class="{_shape(ratio, limit)}" style="left:{_place(ratio, limit):.4g}%"></span>')
+    track = f'<span class="track" aria-hidden="true">{_band(decides, limit)}{interval}{"".join(marks)}</span>'
+    if wording.is_yes_or_no(decides.result):
+        track = '<span class="track bare" aria-hidden="true">yes or no</span>'
     return (
         f"<li>{_label(row.claim, _of(row))} "
         f'<span class="said">{html.sign(row.claim.verdict.kind)} {html.claimed(decides.result)}</span> '
-        f'<span class="track" aria-hidden="true">{_band(decides, limit)}{interval}{"".join(marks)}</span> '
+        f"{track} "
         f'<span class="got"><strong>{figure}</strong>{_beside(decides, ratio)}{_about(decides)}</span>'
         f"{_packets(row.claim, decides)}{_untold(row)}</li>"
     )
@@ -230,8 +251,14 @@ def _of(row: _Row) -> str:
 def _about(each: TestedCase) -> str:
     """Return what a figure without a unit counts, with the arms of a ratio, and the number of trials of a mean."""
     said = []
-    if each.result.measured is not None and each.result.measured.unit == "1":
-        said.append(quantity(each.case.metric) + (f", {html.prose(each.case.title)}" if each.case.relative_to else ""))
+    if each.case.relative_to:
+        title, base = each.case.title, each.case.relative_to.replace("-", " ")
+        arms = title if " over " in title else f"{title} over {base}"
+        said.append(f"times the {quantity(each.case.metric)} ({html.prose(arms)})")
+    elif wording.is_yes_or_no(each.result):
+        said.append(quantity(each.case.metric))
+    elif each.result.measured is not None and each.result.measured.unit == "1":
+        said.append(of_number(each.case.metric, each.result.measured.number))
     if len(each.result.sample.figures) > 1:
         said.append(f"n\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{len(each.result.sample.figures)}")
     return f' <span class="about">{", ".join(said)}</span>' if said else ""
@@ -280,12 +307,18 @@ def _band(each: TestedCase, limit: float) -> str:
 
 
 def _interval(each: TestedCase, limit: float) -> str:
-    """Return a line over the measurement's interval, as ratios, or "" without an interval."""
+    """Return a line over the measurement's interval, as ratios, or "" without an interval.
+
+    An end beyond the axis is an arrow head.
+    """
     claimed, measured = each.claimed, each.result.measured
     if claimed is None or claimed.number <= 0 or measured is None or measured.low is None or measured.high is None:
         return ""
-    low, high = (_place(bound / claimed.number, limit) for bound in (measured.low, measured.high))
-    return f'<span class="interval" style="left:{low:.4g}%;width:{high - low:.4g}%"></span>'
+    ratios = [bound / claimed.number for bound in (measured.low, measured.high)]
+    low, high = (_place(ratio, limit) for ratio in ratios)
+    cut = [name for name, is_cut in (("low", ratios[0] * limit < 1), ("high", ratios[1] > limit)) if is_cut]
+    kind = " ".join(["interval", *(["cut", *cut] if cut else [])])
+    return f'<span class="{kind}" style="left:{low:.4g}%;width:{high - low:.4g}%"></span>'
 
 
 def _times(ratio: float) -> str:

@@ -11,7 +11,7 @@ from functools import wraps
 from html import escape
 from pathlib import Path
 from textwrap import fill
-from typing import Any, Concatenate, ParamSpec
+from typing import Any, Concatenate, Literal, ParamSpec
 
 import matplotlib as mpl
 from matplotlib.axes import Axes
@@ -251,6 +251,24 @@ def labels(target: Axes, wanted: Iterable[Label], room: float = 0.075) -> None:
             annotation_clip=False,
             arrowprops=line if is_moved else None,
         )
+
+
+def bound(
+    panel: Axes, at: tuple[float, float], sign: str, colour: str, label: str, across: Literal["|", "_"] = "_"
+) -> None:
+    """Draw a figure that is a bound: a stroke, `across` the axis of the figures, and an arrow to the allowed side."""
+    panel.plot(*([each] for each in at), across, color=colour, markersize=13, markeredgewidth=2, label=label)
+    onwards(panel, at, sign.strip() in ("≥", ">"), colour, is_upright=across == "_", length=20)
+
+
+def onwards(
+    panel: Axes, at: tuple[float, float], is_up: bool, colour: str, is_upright: bool = False, length: float = 9
+) -> None:
+    """Draw an arrow from a point to larger figures, or to smaller ones: `length` points to the right, or upwards."""
+    far = length if is_up else -length
+    style = {"arrowstyle": "<|-", "color": colour, "lw": 1.6, "shrinkA": 0, "shrinkB": 0}
+    there = (0, far) if is_upright else (far, 0)
+    panel.annotate("", at, there, textcoords="offset points", arrowprops=style, annotation_clip=False)
 
 
 def picture(

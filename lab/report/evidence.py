@@ -11,7 +11,7 @@ from lab.spec.case import CaseKey
 
 _DIGITS = 12  # of an address on paper
 # Shown instead of a link to packets, for claims whose figures do not need any.
-NO_CAPTURE = "No packets were captured: the figures are from what programs and the kernel report. Records:"
+NO_CAPTURE = "No packets were captured: the figures come from what programs and the kernel report. Records:"
 
 
 def copy_of(capture: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from lab.errors import InputError
 from lab.report import wording
 from lab.report.labels import LABELS
-from lab.report.wording import DASH, answer, claimed_briefly, counted, foreseen, interval, typeset
+from lab.report.wording import DASH, answer, claimed_briefly, foreseen, interval, trials, typeset
 from lab.spec.prediction import Prediction
 from lab.verdict import Kind, Result
 
@@ -171,9 +171,9 @@ def commit(digits: str) -> str:
 
 
 def measured(result: Result) -> str:
-    """Return the measured figure and, below it, the interval with its coverage and the number of valid repeats."""
+    """Return the measured figure and, below it, the interval with its coverage and the number of trials."""
     bounds = interval(result.measured).replace(" %)", "\N{NO-BREAK SPACE}%)")
-    below = ", ".join(filter(None, [bounds, counted(result) if result.repeats > 1 else ""]))
+    below = ", ".join(filter(None, [bounds, trials(result)]))
     return f"<strong>{answer(result, result.measured)}</strong>" + (f"<br><small>{below}</small>" if below else "")
 
 

@@ -18,7 +18,7 @@ LABELS: Mapping[str, str] = MappingProxyType(
         "simulation": "a prediction that replays the kernel's rules",
         "arm": "one setting of the experiment",
         "witness": "an arm that shows why the article's figure is what it is",
-        "trials": "distinct runs, each with an address; a count on a page is of all runs that its figures use",
+        "trials": "distinct runs, each with its own address; a page counts all runs that its figures use",
         "n": "the number of trials of one figure, each with a seed of its own",
         "reproduced": "the measurement agrees with the article, within the claim's tolerance",
         "partly": "the sentence makes several statements, and only some hold",

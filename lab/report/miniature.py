@@ -60,10 +60,10 @@ def key(articles: Iterable[Article]) -> str:
         return ""
     order: tuple[Kind, ...] = get_args(Kind)
     said = "".join(
-        f"<span>{_sign(kind.replace(' ', '-'), placed)} {kind}{'' if placed else ', no figure to divide'}</span>"
+        f"<span>{_sign(kind.replace(' ', '-'), placed)} {kind}{'' if placed else ', no ratio'}</span>"
         for kind, placed in sorted(marks, key=lambda mark: (not mark[1], order.index(mark[0])))
     )
-    about = "Each mark is a claim, placed by its measured ÷ claimed figure; a mark at an end may be farther away."
+    about = "Each mark is a claim, placed by its measured ÷ claimed figure; a mark at an end may lie beyond it."
     return f'<p class="key"><span>{about}</span>{said}</p>'
 
 

@@ -58,9 +58,23 @@ def _four_digits(number: float) -> str:
 
 def answer(result: Result, value: Value | None) -> str:
     """Return a figure of the result. Of an event in one trial, which happened or not, the text is 'yes' or 'no'."""
-    if value is not None and result.is_event and len(result.sample.figures) < 2 and value.number in (0, 1):
+    if value is not None and is_yes_or_no(result) and value.number in (0, 1):
         return "yes" if value.number else "no"
     return figure(value)
+
+
+def is_yes_or_no(result: Result) -> bool:
+    """Return whether the result is about an event in one trial, which happened or not."""
+    return result.is_event and len(result.sample.figures) < 2
+
+
+def yes_or_no(result: Result) -> str:
+    """Return whether the event happened, like 'measured: no; the article implies: no'."""
+    said = f"measured: {answer(result, result.measured)}"
+    if result.claimed is None:
+        return said
+    verb = "implies" if result.implied else "reports"
+    return f"{said}; the article {verb}: {answer(result, result.claimed.value)}"
 
 
 def interval(value: Value | None) -> str:
@@ -82,6 +96,17 @@ def interval(value: Value | None) -> str:
 def counted(result: Result) -> str:
     """Return the number of valid repeats among the requested ones, like '5/6', or "" if no repeat ran."""
     return f"{result.valid}/{result.repeats}" if result.repeats else ""
+
+
+def trials(result: Result) -> str:
+    """Return the number of trials of a figure, like '6 trials' or '5 of 6 trials count', or "" for a single trial."""
+    if result.repeats < 2:
+        return ""
+    return (
+        f"{result.repeats} trials"
+        if result.valid == result.repeats
+        else f"{result.valid} of {result.repeats} trials count"
+    )
 
 
 def quoted(value: Value | None) -> str:

@@ -2,9 +2,16 @@
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import combinations
+from math import inf
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.path import Path as LinePath
 from matplotlib.text import Annotation, Text
 
 import lab
@@ -17,6 +24,8 @@ from lab.report.drawing import Label, LivePicture, Picture, axes, heading, label
 from lab.report.figures.scale import NotBetween, between
 from lab.report.html import Html
 from lab.report.traffic import traffic_of
+from lab.units import Value
+from lab.verdict.sample import Sample
 from tests.model.scenarios import hop, scenario
 from tests.report.conftest import Keep
 
@@ -251,6 +260,39 @@ def test_small_writes_in_words(written: Claim) -> None:
     assert " 28 B (seq 303:331, ack 21); " in sequence
 
 
+@pytest.fixture
+def drawn_figures(monkeypatch: pytest.MonkeyPatch) -> list[Figure]:
+    """The figures that are drawn, as matplotlib's objects."""
+    found: list[Figure] = []
+    save = Figure.savefig
+
+    def noted(figure: Figure, *args: Any, **kwargs: Any) -> None:
+        found.append(figure)
+        save(figure, *args, **kwargs)
+
+    monkeypatch.setattr(Figure, "savefig", noted)
+    return found
+
+
+def test_no_text_of_a_packet_diagram_lies_across_an_arrow(written: Claim, drawn_figures: list[Figure]) -> None:
+    """A page scales the whole drawing, so that what is apart here is apart at every width."""
+    figures.message_sequence(written, "plain")
+    (panel,) = drawn_figures[-1].axes
+    drawn_figures[-1].canvas.draw()  # at one scale, after a PNG of another
+    notes = [each for each in panel.get_children() if isinstance(each, Annotation)]
+    boxes = [(each.get_text(), Text.get_window_extent(each)) for each in notes if each.get_text()]
+    arrows = [each.arrow_patch for each in notes if each.arrow_patch is not None]
+    assert (len(boxes), len(arrows)) == (13, 5), "five packets with their times, two hosts and a wait"
+    for text, box in boxes:
+        for arrow in arrows:
+            shaft = LinePath(
+                arrow.get_transform().transform(np.asarray(arrow.get_path().vertices)[:3])
+            )  # a curve's three points
+            assert not shaft.intersects_bbox(box, filled=False), text
+    for (one, box), (other, another) in combinations(boxes, 2):
+        assert not box.overlaps(another), (one, other)
+
+
 def test_packets_of_one_moment_are_drawn_in_the_order_of_the_capture(
     toy: Toy, here: Path, keep: Callable[..., object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -334,6 +376,56 @@ def test_the_bars_of_a_ratio_are_the_claimed_ones(here: Path, keep: Keep) -> Non
     assert 'aria-label="later, article: ≤ 1; later, predicted: ≤ 1; later, measured: 1"' in text
     assert "relative to on" in text
     assert "Claimed; predicted by the model; measured." in text
+
+
+def test_a_bound_is_a_stroke_with_an_arrow_and_no_bar(here: Path, keep: Keep, drawn_figures: list[Figure]) -> None:
+    (here / "experiments" / "toy" / "ratio.py").write_text(RATIO)
+    keep("ratio")
+    text = figures.bars(lab.article("toy", "results")["ratio"]).text
+    (panel,) = drawn_figures[-1].axes
+    assert len(panel.containers) == 1, "the measured figure alone is a bar"
+    assert [line.get_marker() for line in panel.get_lines()] == ["|", "|"], "claimed and predicted"
+    arrows = [each for each in panel.get_children() if isinstance(each, Annotation) and each.arrow_patch]
+    assert [each.xyann for each in arrows] == [(-20, 0)] * 2, "at most: to smaller figures"
+    assert "A stroke with an arrow: a bound, and what it allows." in text
+
+
+@pytest.mark.parametrize(("tolerance", "arrow"), [("AtMost", (0, -20)), ("AtLeast", (0, 20))])
+def test_a_bound_of_a_sweep_is_no_cross(
+    here: Path, keep: Keep, drawn_figures: list[Figure], tolerance: str, arrow: tuple[int, int]
+) -> None:
+    source = here / "experiments" / "toy" / "sweep.py"
+    text = source.read_text().replace("import Arm,", f"import Arm, {tolerance},").replace("Exactly(", f"{tolerance}(")
+    source.write_text(text.replace("metric.any_drops()", "metric.drops()"))
+    keep("sweep")
+    caption = figures.sweep(lab.article("toy", "results")["sweep"]).text
+    (panel,) = drawn_figures[-1].axes
+    drawn = [str(line.get_marker()) for line in panel.get_lines() if np.size(line.get_xdata())]
+    assert [marker for marker in drawn if marker in ("x", "_")] == ["_", "_"]
+    arrows = [each for each in panel.get_children() if isinstance(each, Annotation) and each.arrow_patch]
+    assert [each.xyann for each in arrows] == [arrow] * 2
+    assert "a claimed bound and what it allows" in caption
+    assert "Crosses" not in caption
+
+
+def test_an_interval_without_an_end_has_an_arrow(toy: Toy, drawn_figures: list[Figure]) -> None:
+    claim = toy()["rate"]
+    (result,) = claim.results
+    sample = Sample({(seed, 0): Value(9e9 + seed, "bit/s") for seed in range(3)})
+    for high, count in ((9.9e9, 0), (inf, 1)):
+        measured = Value(9.4e9, "bit/s", 9e9, high, 0.95)
+        found = replace(claim.judged.result, results=(replace(result, measured=measured, sample=sample),))
+        figures.bars(replace(claim, judged=replace(claim.judged, result=found)))
+        (panel,) = drawn_figures[-1].axes
+        arrows = [each for each in panel.get_children() if isinstance(each, Annotation) and each.arrow_patch]
+        assert len(arrows) == count
+
+
+def test_bars_of_yes_and_no_have_words_and_no_scale(toy: Toy, drawn_figures: list[Figure]) -> None:
+    text = figures.bars(toy()["sweep"]).text
+    assert "only at 2, article: yes; only at 2, predicted: yes; only at 2, measured: yes" in text
+    assert "only at 5000, measured: no" in text
+    assert drawn_figures[-1].axes[0].get_xticks().tolist() == []
 
 
 def test_bars_speak_of_no_claim_where_there_is_none(here: Path, keep: Keep) -> None:

@@ -37,14 +37,32 @@ def test_a_figure_has_four_digits_and_no_exponent(number: float, unit: str, said
 def test_a_quantity_of_one_flow_is_called_as_by_itself() -> None:
     whole, part = metric.bulk_goodput(), metric.of_flow("early", metric.bulk_goodput())
     assert quantity.quantity(part) == quantity.quantity(whole)
-    assert ">bulk goodput</span>" in quantity.quantity(whole)
+    assert ">goodput</span>" in quantity.quantity(whole)
 
 
 def test_a_quantity_is_called_by_what_it_counts_and_not_by_how_it_is_found() -> None:
-    assert ">Jain index</span>" in quantity.quantity(metric.jain_index(0, 1))
+    assert ">Jain's index</span>" in quantity.quantity(metric.jain_index(0, 1))
     assert ">connections</span>" in quantity.quantity(metric.program_json("connections"))
     assert ">end bytes acked</span>" in quantity.quantity(metric.program_json("end", "bytes_acked", unit="B"))
-    assert ">retransmitted share</span>" in quantity.quantity(metric.retransmitted_share())
+    assert ">TcpExt.TCPLossUndo</span>" in quantity.quantity(metric.counted("TcpExt.TCPLossUndo"))
+    assert ">share of payload that was sent again</span>" in quantity.quantity(metric.retransmitted_share())
+
+
+def test_behind_a_number_stands_what_it_is_of() -> None:
+    """'105 dropped frames', '0.8648 of the ACKs give an RTT sample'."""
+    assert ">dropped frames</span>" in quantity.of_number(metric.drops(), 105)
+    assert ">dropped frame</span>" in quantity.of_number(metric.drops(), 1)
+    assert ">data packet per message</span>" in quantity.of_number(metric.data_packets(), 1)
+    assert ">of the ACKs give an RTT sample</span>" in quantity.of_number(metric.rtt_samples(), 0.8648)
+
+
+def test_every_metric_has_a_name_that_can_be_read_aloud() -> None:
+    made = [getattr(metric, name) for name in metric.__all__]
+    names = [each.__name__ for each in made if "Measure" in str(getattr(each, "__annotations__", {}).get("return"))]
+    assert len(names) > 50
+    own = {"counted", "program_json", "program_match"}  # whose argument names the quantity
+    assert {name for name in names if name != "of_flow" and name not in quantity._NAMES} == own
+    assert {*quantity._NAMES} <= {*names}
 
 
 def test_a_tolerance_has_no_exponent_and_is_kept_in_one_line() -> None:

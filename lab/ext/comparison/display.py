@@ -22,7 +22,7 @@ from lab.report import wording
 from lab.report.ci import junit
 from lab.report.ci.case import Case, Outcome
 from lab.report.text import measured
-from lab.report.wording import counted
+from lab.report.wording import trials
 from lab.verdict import Result
 
 _PARTED = "first packets differ in"
@@ -215,7 +215,7 @@ def _commits(change: ClaimChange) -> Iterator[str]:
 
 def _side(result: Result) -> str:
     """Return one side's figure with its interval, and the number of valid repeats of several."""
-    return "\n".join(filter(None, [measured(result), counted(result) if result.repeats > 1 else ""]))
+    return "\n".join(filter(None, [measured(result), trials(result)]))
 
 
 def _partings(change: ClaimChange) -> list[str]:

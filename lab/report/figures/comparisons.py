@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
@@ -15,11 +16,12 @@ from lab.metric.tools import expert_repeats, expert_summaries
 from lab.model import frames_in_flight, goodput_window_over_rtt
 from lab.record.record import Record
 from lab.report import html, wording
-from lab.report.drawing import ARMS, INK, MUTED, PAPER, PREDICTED, REPORTED, axes, draw, picture
+from lab.report.drawing import ARMS, INK, MUTED, PAPER, PREDICTED, REPORTED, axes, bound, draw, onwards, picture
 from lab.report.figures.scale import drawn_ends, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 from lab.units import Value
+from lab.verdict import Result
 
 _TICKS = 5  # ticks on the axis of bars, whose numbers may be as long as 5,000,000
 _NUMBERED = re.compile(r" \(#\d+\)$")  # how tshark numbers duplicate ACKs
@@ -103,16 +105,24 @@ def bars(claim: TestedClaim, *arms: str, of: str = "", formula: bool = False) ->
             place += 1.0
             _heading(panel, place, bar.of.label)
         place += 1.0
-        panel.barh(place, bar.value.number / factor, height=0.72, color=bar.colour)
-        reach = _spread(panel, bar, place, factor)
-        end = (max(bar.value.number / factor, reach), place)
-        panel.annotate(bar.said, end, (5, 0), textcoords="offset points", va="center", color=bar.colour)
+        end, shift = (bar.value.number / factor, place), 5
+        if bar.sign:
+            bound(panel, end, bar.sign, bar.colour, f"{bar.of.label}, {bar.name} {bar.sign}", across="|")
+            shift += 22 * (bar.sign in "≥>")  # behind the arrow
+        else:
+            panel.barh(place, bar.value.number / factor, height=0.72, color=bar.colour)
+            reach = _spread(panel, bar, place, factor)
+            end = (max(end[0], reach), place)
+            shift += 9 * (bar.value.high == inf)
+        panel.annotate(bar.said, end, (shift, 0), textcoords="offset points", va="center", color=bar.colour)
         ticks.append((place, bar.name))
     panel.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
     panel.set_ylim(place + 0.6, 0.4)
     panel.set_xlim(0, 1.3 * max(bar.value.number for bar in rows) / factor or 1)
     panel.xaxis.set_major_locator(MaxNLocator(_TICKS, steps=[1, 2, 2.5, 5, 10]))
     panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    if all(wording.is_yes_or_no(each.result) for each in shown):
+        panel.set_xticks([])  # an event happened or not, and has no scale
     panel.set_xlabel(", ".join(filter(None, (of, unit))) or _relative(claim, shown))
     panel.grid(False, axis="y")
     panel.tick_params(axis="y", length=0)
@@ -129,6 +139,8 @@ def _spread(panel: Axes, bar: _Bar, place: float, factor: float) -> float:
     numbers = [number / factor for number in sample.numbers]
     label = bar.of.label
     panel.plot(drawn, [place, place], color=INK, linewidth=1.6, label=f"{label}, interval")
+    if bar.value.high == inf:
+        onwards(panel, (drawn[1], place), True, INK)
     panel.plot(numbers, [place] * len(numbers), "o", color=INK, markersize=3, alpha=0.5, label=f"{label}, a trial")
     return max(*drawn, *numbers)
 
@@ -143,6 +155,11 @@ class _Bar:
     colour: str
     of: TestedCase
 
+    @property
+    def sign(self) -> str:
+        """Return the sign of a bound, or "" for a figure."""
+        return self.said[0] if self.said[0] in "<>≤≥" else ""
+
 
 def _of_one_unit(cases: Sequence[TestedCase]) -> tuple[TestedCase, ...]:
     """Return the cases with the unit of the first claimed figure, or of the first figure if no figure is claimed."""
@@ -154,14 +171,18 @@ def _bars(claim: TestedClaim, each: TestedCase, formula: bool) -> Iterator[_Bar]
     """Yield a bar for each figure of the case, in the order of the page."""
     result = each.result
     if each.claimed:
-        yield _Bar(each.whose, each.claimed, result.bound + wording.quoted(each.claimed), REPORTED, each)
+        yield _Bar(each.whose, each.claimed, wording.claimed_briefly(result), REPORTED, each)
     if formula:
         simple = goodput_window_over_rtt(claim.scenario_of(each))
         yield _Bar("window / RTT", simple, wording.figure(simple), MUTED, each)
     if result.predicted:
-        yield _Bar("predicted", result.predicted, wording.foreseen(result), PREDICTED, each)
+        yield _Bar("predicted", result.predicted, _foreseen(result), PREDICTED, each)
     if result.measured:
-        yield _Bar("measured", result.measured, wording.figure(result.measured), ARMS[0], each)
+        yield _Bar("measured", result.measured, wording.answer(result, result.measured), ARMS[0], each)
+
+
+def _foreseen(result: Result) -> str:
+    return wording.answer(result, result.predicted) if result.is_event else wording.foreseen(result)
 
 
 def _heading(panel: Axes, place: float, text: str) -> None:
@@ -191,7 +212,9 @@ def _legend(shown: Sequence[TestedCase], formula: bool) -> str:
     said += [predicted] if formula or any(each.result.predicted for each in shown) else []
     text = "; ".join([*said, "measured"])
     several = any(len(each.result.sample.figures) > 1 for each in shown)
-    return f"{text[0].upper()}{text[1:]}{', with its interval and the trials as points' if several else ''}."
+    text += ", with its interval and the trials as points" if several else ""
+    bounds = any(each.result.bound for each in shown)
+    return f"{text[0].upper()}{text[1:]}.{' A stroke with an arrow: a bound, and what it allows.' if bounds else ''}"
 
 
 @draw("counters")

@@ -14,7 +14,7 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from lab.errors import LabError
 from lab.report import wording
-from lab.report.drawing import ARMS, MUTED, PAPER, REPORTED, Label, axes, draw, labels, picture
+from lab.report.drawing import ARMS, MUTED, PAPER, REPORTED, Label, axes, bound, draw, labels, onwards, picture
 from lab.report.figures.scale import NotBetween, between, drawn_ends, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
@@ -75,6 +75,8 @@ def sweep(
                 panel.plot([at] * len(numbers), numbers, "o", label=f"{title}, a trial", **seeds)
                 interval = [end / up[0] for end in drawn_ends(result.measured)]
                 panel.plot([at, at], interval, color=colour, linewidth=2, label=f"{title}, interval")
+                if result.measured.high == inf:
+                    onwards(panel, (at, interval[1]), True, colour, is_upright=True)
         shape: Any = {"marker": marker, "markerfacecolor": face, "markersize": 6.5 + 4 * below, "clip_on": False}
         panel.plot(*_columns(measured), color=colour, linestyle="", label=title, **shape)
         if len(names) > 1 and (curve or measured):
@@ -84,14 +86,19 @@ def sweep(
         for each in shown
         if each.claimed
     ]
-    panel.plot(
-        *_columns([each[:2] for each in said]), "x", color=REPORTED, markersize=9, markeredgewidth=2, clip_on=False
-    )
-    for at, number, whose, bound in _labelled(said):
-        side, shift = ("left", 7) if _share(at * across[0], places, logarithmic) < _NEAR_AXIS else ("right", -7)
-        text = f"{whose} {bound}{number:.4g}"
+    crosses = _columns([each[:2] for each in said if not each.bound])
+    panel.plot(*crosses, "x", color=REPORTED, markersize=9, markeredgewidth=2, clip_on=False)
+    for at, number, whose, sign in said:
+        if sign:
+            bound(panel, (at, number), sign, REPORTED, f"{whose}, {sign.strip()}")
+    for at, number, whose, sign in _labelled(said):
+        near_axis = _share(at * across[0], places, logarithmic) < _NEAR_AXIS
+        side, shift = ("left", (7, 8)) if near_axis else ("right", (-7, 8))
+        if sign:  # beyond its arrow
+            shift = (shift[0], 26 if sign.strip() in ("≥", ">") else -30)
+        text = f"{whose} {sign}{number:.4g}"
         behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 0.5}  # so that no curve crosses it
-        panel.annotate(text, (at, number), (shift, 8), textcoords="offset points", ha=side, color=REPORTED, bbox=behind)
+        panel.annotate(text, (at, number), shift, textcoords="offset points", ha=side, color=REPORTED, bbox=behind)
     for value, name in thresholds.items():
         panel.axvline(value / across[0], color=MUTED, linewidth=1)
         place_of_name = (value / across[0], 0.97)
@@ -125,7 +132,9 @@ def sweep(
     named = f"{of}, by {claim.judged.declared.experiment.axis}"
     caption = f"{escape(named[:1].upper() + named[1:])}. Points: measured"
     caption += ", as mean or median, with its interval; small points: the trials. " if several else ". "
-    caption += f"Dashed: predicted.{' Crosses: claimed.' if said else ''}"
+    caption += "Dashed: predicted."
+    caption += " Crosses: claimed." if any(not each.bound for each in said) else ""
+    caption += " Strokes with an arrow: a claimed bound and what it allows." if any(each.bound for each in said) else ""
     return picture(claim, "sweep", figure, alt, caption, shown)
 
 
@@ -167,7 +176,9 @@ def _labelled(said: Sequence[_Said]) -> list[_Said]:
 
     If there are many, return only the figures that the article prints.
     """
-    once = list({each.number: each for each in reversed(said)}.values())
+    figures = {each.number: each for each in reversed(said) if not each.bound}
+    bounds = {(each.number, each.bound): each for each in said if each.bound}  # the last, away from the figures
+    once = [*figures.values(), *bounds.values()]
     return once if len(once) <= _WRITTEN else [each for each in once if each.whose == "article"]
 
 

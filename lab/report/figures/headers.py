@@ -70,7 +70,7 @@ def frame(claim: TestedClaim, *arms: str) -> Html:
         heading(panel, f"{', '.join(names)}: {share}")
         panel.axis("off")
         said.append(f"{', '.join(names)}: {share}; {', '.join(f'{name} {size}' for name, size in parts)}")
-    caption = "The bytes of a full segment's frame on the wire, to scale but for the payload, which is shortened."
+    caption = "The bytes of a full segment's frame on the wire, to scale except for the payload, which is shortened."
     return picture(claim, "frame", figure, "; ".join(said), caption, shown)
 
 

@@ -44,6 +44,7 @@ _WAYS = {  # way of writing -> its name
     "one-buffer": "one buffer",
 }
 _WAIT = 0.3  # share of a message's time: a longer gap is drawn as a wait
+_SLOPE = 0.4  # rows by which an arrow falls; its text is above its start
 _RUN = 4  # the longest run of equal packets that is drawn in full
 _KINDS = (  # of packets, with their field of a measured and of a predicted exchange
     ("client: data", "client_data", "data", ARMS[0]),
@@ -159,7 +160,7 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
         _Arrow(at - back, nr, at, text, False, data) for at, nr, text, data in _within(server, answers, start, end)
     ]
     arrows = [drawn for run in _runs(sorted(arrows), wait) for drawn in _shortened(run)]
-    figure, (panel,) = axes(size=(6.1, 0.36 * len(arrows) + 1.5))
+    figure, (panel,) = axes(size=(6.1, 0.4 * len(arrows) + 1.5))
     place, before = 0.0, arrows[0].sent
     for arrow in arrows:
         place += 1.0
@@ -244,9 +245,9 @@ def _draw(panel: Axes, arrow: _Arrow, place: float) -> None:
     colour = ARMS[1] if not arrow.data else ARMS[0] if arrow.forward else ARMS[2]
     line = "-" if arrow.stands_for == 1 else ":"
     style = {"arrowstyle": "-|>", "color": colour, "lw": 1.6, "linestyle": line, "shrinkA": 0, "shrinkB": 0}
-    panel.annotate("", (right, place + 0.45), (left, place), arrowprops=style)
-    panel.annotate(arrow.text, (0.5, place + 0.12), ha="center", va="bottom", color=colour)
-    y = place if arrow.forward else place + 0.45
+    panel.annotate("", (right, place + _SLOPE), (left, place), arrowprops=style)
+    panel.annotate(arrow.text, (0.5, place), ha="center", va="bottom", color=colour)
+    y = place if arrow.forward else place + _SLOPE
     panel.annotate(
         _time(arrow.at),
         (0, y),

@@ -10,7 +10,7 @@ from matplotlib.ticker import FixedLocator, MaxNLocator, NullLocator
 from lab.errors import LabError
 from lab.metric import counted
 from lab.report import html, wording
-from lab.report.drawing import ARMS, INK, MUTED, PAPER, PREDICTED, SMALL, axes, draw, picture
+from lab.report.drawing import ARMS, INK, MUTED, PAPER, PREDICTED, SMALL, axes, draw, onwards, picture
 from lab.report.figures.scale import drawn_ends
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
@@ -62,6 +62,9 @@ def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) 
         measured, predicted = each.result.measured, each.result.predicted
         assert measured is not None
         panel.plot(_ends(each), [row, row], color=ARMS[0], linewidth=2, label=f"{each.label}, interval")
+        for end, real, is_up in zip(_ends(each), measured.bounds, (False, True), strict=True):
+            if end != real:
+                onwards(panel, (end, row), is_up, ARMS[0])
         panel.plot([measured.number], [row], marker="o", color=ARMS[0], markersize=7, label=each.label)
         if predicted:
             panel.plot(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from lab.report import wording
-from lab.report.drawing import ARMS, INK, PREDICTED, Label, axes, draw, labels, picture
+from lab.report.drawing import ARMS, INK, PREDICTED, Label, axes, draw, labels, onwards, picture
 from lab.report.figures.scale import drawn_ends, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
@@ -73,6 +74,8 @@ def _rows(panel: Axes, name: str, group: Sequence[TestedCase]) -> None:
             linewidth=2,
             label=f"{each.label}, interval",
         )
+        if measured.high == inf:
+            onwards(panel, (drawn_ends(measured)[1] / factor, row), True, ARMS[0])
         panel.plot(
             [measured.number / factor], [row], "o", color=ARMS[0], markersize=7.5, clip_on=False, label=each.label
         )
@@ -127,6 +130,8 @@ def _swept(panel: Axes, name: str, group: Sequence[TestedCase], axis: str) -> No
                     linewidth=2,
                     label=f"{arm}, interval",
                 )
+                if result.measured.high == inf:
+                    onwards(panel, (at, drawn_ends(result.measured)[1] / up), True, colour, is_upright=True)
         middle = [(at, result.measured.number / up) for at, result in points if result.measured]
         panel.plot(
             *zip(*middle, strict=True), "o-", color=colour, markersize=6.5, linewidth=1, clip_on=False, label=arm
