@@ -163,7 +163,7 @@ def test_figures_that_a_trial_measured_are_found(prose: str, found: list[float])
     html = "".join(
         f'<td data-label="{column}">{text}</td>'
         for column, text in [
-            ("Measured", "<strong>0.8648</strong><br><small>0.8507 to 0.8788 (91 %), 10/10</small>"),
+            ("Measured", "<strong>0.8648</strong><br><small>0.8507 to 0.8788 (91 %), 10 trials</small>"),
             ("Measured", "<strong>211.2\N{NO-BREAK SPACE}Mbit/s</strong>"),
             ("Measured", "400.0 s"),
             ("Measured", "941.5 Mbit/s"),
