@@ -68,10 +68,36 @@ def imprint(records: Iterable[Record], cite: str, packets: str) -> str:
     if not shown:
         return ""
     facts = dict(_facts(shown))
-    said = escape(f"{facts['Kernel']} · {facts['Trials']}, run {facts['Run']} · {facts['Lab']}")
+    said = escape(f"{kernels(shown, named=False)} · {facts['Trials']}, run {facts['Run']} · {facts['Lab']}")
     targets = {"Packets": packets, "Cite": cite}
     links = "".join(f' · <a href="{escape(to)}">{name}</a>' for name, to in targets.items() if to)
     return f'<p class="source">{said}{links}</p>'
+
+
+def kernels(records: Iterable[Record], named: bool = True) -> str:
+    """Return every kernel of these records as text: version, ticks per second and patches, in the same words anywhere.
+
+    If not `named`, the text tells that there are patches, without their names. "" without records.
+    """
+    ticks: dict[str, set[int]] = {}
+    patched: dict[str, set[str]] = {}
+    for kernel in (record.trial.kernel for record in records):
+        number = str(kernel["version"])
+        ticks.setdefault(number, set()).add(int(kernel["hz"]))
+        patched.setdefault(number, set()).add(" and ".join(map(str, kernel.get("patches", ()))))
+    return "; ".join(
+        f"Linux {number}, HZ {' and '.join(map(str, sorted(ticks[number])))}{_patches(patched[number], named)}"
+        for number in sorted(ticks)
+    )
+
+
+def _patches(found: set[str], named: bool) -> str:
+    """Return the patches of kernels of one version, where "" stands for a kernel without any."""
+    names = sorted(found - {""})
+    if not names:
+        return ""
+    said = f"{'also ' if '' in found else ''}patched"
+    return f", {said} with {', or with '.join(names)}" if named else f", {said}"
 
 
 def _which(records: list[Record]) -> str:
@@ -107,14 +133,8 @@ def _year(days: str) -> str:
 
 
 def _facts(records: list[Record]) -> Iterator[tuple[str, str]]:
-    ticks: dict[str, set[int]] = {}
-    for record in records:
-        ticks.setdefault(str(record.trial.kernel["version"]), set()).add(int(record.trial.kernel["hz"]))
     days = sorted({record.started[:10] for record in records if record.started})
-    yield (
-        "Kernel",
-        "; ".join(f"Linux {number}, HZ {' and '.join(map(str, sorted(ticks[number])))}" for number in sorted(ticks)),
-    )
+    yield "Kernel", kernels(records)
     yield "Trials", wording.plural(len({record.address for record in records}), "trial")
     yield "Run", " to ".join(dict.fromkeys([days[0], days[-1]])) if days else "date unknown"
     yield "Lab", f"replab {_version()}"

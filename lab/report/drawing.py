@@ -20,9 +20,10 @@ from matplotlib.figure import Figure
 
 from lab.errors import InputError, LabError
 from lab.report import values
+from lab.report.colophon import kernels
 from lab.report.html import Html, badge, folded, prose
 from lab.report.tested import NotRun, TestedCase, TestedClaim
-from lab.report.wording import ranges, typeset
+from lab.report.wording import ranges, summed, typeset
 from lab.spec.case import CaseKey
 
 _P = ParamSpec("_P")
@@ -279,11 +280,13 @@ def picture(
     caption: str,
     shown: Sequence[TestedCase],
     foreign: bool = False,
+    of_first: bool = False,
 ) -> Picture:
     """Return a page's figure.
 
     `alt` is the alternative text, `caption` is HTML, and `shown` holds the cases in the figure. A `foreign` figure was
-    drawn by another program, with its own colours.
+    drawn by another program, with its own colours. With `of_first`, it shows only the first trial of each case, and
+    its caption has the figure of all trials.
     """
     name = f"{claim.id.replace('/', '.')}.{kind}"
     svg, png = io.BytesIO(), io.BytesIO()
@@ -292,20 +295,25 @@ def picture(
     csv, seen = ("", "") if foreign else (values.as_csv(figure), values.as_json(figure))
     copies = ["png", *(["csv"] if csv else [])] if claim.in_report else []
     copy = "".join(f' <a href="figures/{name}.{kind}">{kind.upper()}</a>' for kind in copies)
-    traced = f'{caption} <div class="trace">{_trace(claim, shown)}{copy}</div>'
+    traced = f'{caption} <div class="trace">{_trace(claim, shown, of_first)}{copy}</div>'
     kind_of_picture = Picture if claim.in_report else LivePicture
     return kind_of_picture(name, svg.getvalue(), png.getvalue(), typeset(alt), traced, foreign, csv, seen)
 
 
-def _trace(claim: TestedClaim, shown: Sequence[TestedCase]) -> str:
+def _trace(claim: TestedClaim, shown: Sequence[TestedCase], of_first: bool) -> str:
     """Return the trials, the kernel and the seeds of a figure, with several seeds as 'seeds 1-10, n = 10'."""
     records = {each.record.address: each.record for each in shown if each.record}
     links = ", ".join(claim.trial_link(record) for record in records.values())
-    trial = next(iter(records.values())).trial
-    cases = {each.case.key for each in shown}
-    where = f"kernel {escape(trial.kernel['version'])}, {_seeds(claim, cases)}."
+    several = {each.label: each.result for each in shown if each.record and len(each.result.sample.figures) > 1}
+    seeds = _seeds(claim, {each.case.key for each in shown})
+    if of_first and several:
+        drawn = ranges(sorted({record.trial.seed for record in records.values()}))
+        all_of = "; ".join(f"{prose(label)}: {prose(summed(result))}" for label, result in several.items())
+        which = "the first trial of each arm" if len(shown) > 1 else "the first trial"
+        seeds = f"seed {drawn}. Only {which} is drawn; all trials: {all_of}"
+    where = f"{escape(kernels(records.values()))}, {seeds}."
     if len(records) > _MANY:
-        return folded(f"{len(records)} trials", links) + where.capitalize()
+        return folded(f"{len(records)} trials", links) + where
     return f"Trial{'s' if len(records) > 1 else ''} {links}; {where}"
 
 

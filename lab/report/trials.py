@@ -21,7 +21,7 @@ from lab.guest.trial import Trial
 from lab.metric.pcap import beginning
 from lab.record.record import Record
 from lab.report import html, page, wording
-from lab.report.colophon import citation
+from lab.report.colophon import citation, kernels
 from lab.report.commands import commands
 from lab.report.diagram import diagram
 from lab.report.evidence import copy_of
@@ -144,7 +144,7 @@ def _body(record: Record, place: Path, answer: str) -> Iterator[str]:
     trial = record.trial
     days = record.started[:10] or "date unknown"
     yield (
-        f'<p class="source">Linux {escape(str(trial.kernel["version"]))}, HZ {trial.kernel["hz"]}, {escape(trial.on)}, '
+        f'<p class="source">{escape(kernels([record]))}, {escape(trial.on)}, '
         f"{trial.clock} time, seed {trial.seed}; run {escape(days)}<br>Trial <code>{record.address}</code></p>"
     )
     captures = outputs.captures(record.outputs)

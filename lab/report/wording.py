@@ -109,6 +109,13 @@ def trials(result: Result) -> str:
     )
 
 
+def summed(result: Result) -> str:
+    """Return the figure of all trials, with its statistic and their number, like 'mean 9.4 Mbit/s, n = 6'."""
+    sample = result.sample
+    how = "share" if sample.statistic == "event" else sample.statistic
+    return f"{how} {answer(result, result.measured)}, n = {len(sample.figures)}"
+
+
 def quoted(value: Value | None) -> str:
     """Return an article's figure with the article's own digits, or a dash for None."""
     return figure(value) if value is None or value.unit == "1" else typeset(str(value))

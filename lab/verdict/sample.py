@@ -101,7 +101,7 @@ class Sample:
         Medians need the ratio of each pair; means need the ratio of both means.
         """
         lost = len(self.figures) - len(self.values)
-        if self._by == "median" and lost:
+        if self.statistic == "median" and lost:
             return f"the other arm's figure is 0 in {lost} of {len(self.figures)} pairs: they have no ratio"
         if self.figures and sum(self._bases) <= 0:
             return "the other arm's mean is 0: there is no ratio to it"
@@ -114,7 +114,7 @@ class Sample:
         most, count = max(shares, default=0.0), len(self.figures)
         if most:
             return f"the machine may have been away for up to {100 * most:.2g} % of the time"
-        if count > 1 and self._is_constant and self._by != "event":
+        if count > 1 and self._is_constant and self.statistic != "event":
             share = 100 * at_most(0, count, LEVEL)
             return f"all {count} draws gave this figure, but up to {share:.0f} % of further draws may differ"
         return ""
@@ -142,10 +142,10 @@ class Sample:
             raise UnitError(f"the trials of one case have figures in {' and '.join(sorted(units))}")
         if count == 1:
             return values[0]
-        if self._by == "event":
+        if self.statistic == "event":
             hits = sum(value.number != 0 for value in values)
             return Value(hits / count, unit, *interval.events(hits, count), interval.NOMINAL)
-        if self._by == "median" or self._is_constant:
+        if self.statistic == "median" or self._is_constant:
             return median_of(values)
         figures = [value.number for value in self.figures.values()]
         ratio = fsum(figures) / fsum(self._bases)
@@ -157,16 +157,16 @@ class Sample:
         """A function that gives the figures' probability if the true figure were a bound; None for exact figures."""
         if len(self.figures) < 2:
             return None
-        if self._by == "event":
+        if self.statistic == "event":
             hits = sum(value.number != 0 for value in self.values)
             return lambda bound: interval.event_beyond(hits, len(self.figures), bound)
-        if self._by == "median" or self._is_constant:
+        if self.statistic == "median" or self._is_constant:
             return lambda bound: interval.median_beyond(self.numbers, bound)
         figures = [value.number for value in self.figures.values()]
         return lambda bound: interval.mean_beyond(figures, self._bases, bound)
 
     @property
-    def _by(self) -> _Statistic:
+    def statistic(self) -> _Statistic:
         """The statistic that sums up the figures.
 
         In real time, the statistic is the median, because a single figure may be far from the others.

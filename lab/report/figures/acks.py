@@ -64,7 +64,13 @@ def ack_rates(
         "payload, because GRO merges many into one packet."
     )
     return picture(
-        claim, f"ack-rates{point and '.' + point.replace(' ', '-')}", figure, "; ".join(said), caption, shown
+        claim,
+        f"ack-rates{point and '.' + point.replace(' ', '-')}",
+        figure,
+        "; ".join(said),
+        caption,
+        shown,
+        of_first=True,
     )
 
 
@@ -97,7 +103,7 @@ def ack_delay_series(claim: TestedClaim, *arms: str) -> Html:
         "Time at the receiver from a data segment's arrival to the first packet that acknowledges it. Grey: what a "
         "claimed bound allows."
     )
-    return picture(claim, "ack-delays", figure, "; ".join(said), caption, shown)
+    return picture(claim, "ack-delays", figure, "; ".join(said), caption, shown, of_first=True)
 
 
 @draw("ACKs behind a hole")
@@ -125,7 +131,7 @@ def acks_behind_hole(claim: TestedClaim, *arms: str) -> Html:
         "Dots: segments that arrive behind the lost one. Triangles: ACKs that ask for it again, at the number of "
         "segments that had arrived by then."
     )
-    return picture(claim, "hole", figure, "; ".join(said), caption, shown)
+    return picture(claim, "hole", figure, "; ".join(said), caption, shown, of_first=True)
 
 
 def _those(claim: TestedClaim, arms: Sequence[str], point: str) -> tuple[TestedCase, ...]:

@@ -61,7 +61,7 @@ def limits(claim: TestedClaim) -> Html:
         "Frames that the delaying queue dropped, one transfer per limit. Dashed: the longest queue that the model "
         "predicts; a smaller limit drops frames."
     )
-    return picture(claim, "limits", figure, alt, caption, shown)
+    return picture(claim, "limits", figure, alt, caption, shown, of_first=True)
 
 
 def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:

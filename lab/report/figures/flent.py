@@ -28,7 +28,7 @@ def flent_plot(claim: TestedClaim, *arms: str, plot: _Plot = "totals") -> Html:
     alt = f"Flent's plot '{plot}' of {name}: {about}"
     whose = escape(" and ".join(each.label for each in shown))
     caption = f"Flent's own {about.lower()} of <code>{name}</code>, {whose}, from what it stored."
-    return picture(claim, f"flent-{'-'.join(arms)}-{plot}", figure, alt, caption, shown, foreign=True)
+    return picture(claim, f"flent-{'-'.join(arms)}-{plot}", figure, alt, caption, shown, foreign=True, of_first=True)
 
 
 def _declared(tested: TestedCase) -> Any:

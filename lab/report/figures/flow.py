@@ -30,7 +30,9 @@ def flow(claim: TestedClaim, arm: str | None = None) -> Html:
         _draw(panel, target)
     drawn[-1].set(xlabel=SINCE, xlim=(0, found.seconds))
     caption = "What the flow carries, what bounds it, and how long its packets take."
-    return picture(claim, f"flow.{each.case.arm}", figure, f"{each.label}. {found.said}", caption, [each])
+    return picture(
+        claim, f"flow.{each.case.arm}", figure, f"{each.label}. {found.said}", caption, [each], of_first=True
+    )
 
 
 def _draw(panel: Panel, target: Axes) -> None:

@@ -40,7 +40,7 @@ def header_lengths(claim: TestedClaim) -> Html:
     panels[-1].set_xticks(_LENGTHS)
     alt = "; ".join(f"{each.label}: segments by header bytes {dict(each.traffic.header_lengths)}" for each in shown)
     caption = "Data segments by the length of their TCP header. All are counted, not a sample."
-    return picture(claim, "header-lengths", figure, alt, caption, shown)
+    return picture(claim, "header-lengths", figure, alt, caption, shown, of_first=True)
 
 
 @draw("a frame")

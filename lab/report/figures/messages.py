@@ -82,7 +82,7 @@ def message_latencies(claim: TestedClaim, *arms: str) -> Html:
     caption = "The share of messages that were answered within a time, with the median of each arm."
     if any(each.result.predicted for each in shown):
         caption += " Dashed: predicted per message; dotted: the time claimed, divided by its 10,000 messages."
-    return picture(claim, "message-latencies", figure, alt, caption, shown)
+    return picture(claim, "message-latencies", figure, alt, caption, shown, of_first=True)
 
 
 def _names(shown: Sequence[TestedCase]) -> list[str]:
@@ -138,7 +138,7 @@ def message_packets(claim: TestedClaim, *arms: str) -> Html:
     panel.tick_params(axis="y", length=0)
     alt = "Packets per message: " + "; ".join(f"{each.label}, {name}: {number:g}" for each, name, number, *_ in rows)
     caption = "Packets per message (median). Strokes across the bars: predicted."
-    return picture(claim, "message-packets", figure, alt, caption, shown)
+    return picture(claim, "message-packets", figure, alt, caption, shown, of_first=True)
 
 
 @draw("the packets of one message")
@@ -180,7 +180,7 @@ def message_sequence(claim: TestedClaim, arm: str, message: int = 10) -> Html:
         f"{escape(each.label)}: the packets of one message, with the times at which the client sent or saw them. "
         "Sequence and acknowledgement numbers count from the start of the connection."
     )
-    return picture(claim, f"message-sequence.{each.case.arm}", figure, alt, caption, [each])
+    return picture(claim, f"message-sequence.{each.case.arm}", figure, alt, caption, [each], of_first=True)
 
 
 class _Arrow(NamedTuple):

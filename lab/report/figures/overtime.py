@@ -57,7 +57,7 @@ def goodput(claim: TestedClaim, *arms: str) -> Html:
     labels(panel, ends)
     alt = "Goodput over time. " + "; ".join(f"{label.text} {unit}" for label in ends)
     caption = "Goodput in bins of 100 ms (thin) and of 1 s (thick). The numbers are for the whole transfer."
-    return picture(claim, "goodput", figure, alt, caption, shown)
+    return picture(claim, "goodput", figure, alt, caption, shown, of_first=True)
 
 
 def _bounds(panel: Axes, shown: Iterable[TestedCase], scale: float) -> list[Label]:
@@ -107,7 +107,7 @@ def windows(claim: TestedClaim, *arms: str) -> Html:
         f"{each.label}: {', '.join(label.text for label in found)}" for each, found in zip(shown, ends, strict=True)
     )
     caption = "The window that the receiver advertises (rwnd), and what is sent but not acknowledged (in flight)."
-    return picture(claim, "windows", figure, alt, caption, cases)
+    return picture(claim, "windows", figure, alt, caption, cases, of_first=True)
 
 
 def _packets(each: TestedCase) -> str:
@@ -183,7 +183,7 @@ def io_graph(claim: TestedClaim, arm: str | None = None, start: float = 5.0) -> 
         f"{escape(each.label)}: data and ACK packets per 10 ms, over {_ROUND_TRIPS} round trips of "
         f"{Value(rtt, 's')}.{grey}"
     )
-    return picture(claim, f"io-graph.{each.case.arm}", figure, alt, caption, [each])
+    return picture(claim, f"io-graph.{each.case.arm}", figure, alt, caption, [each], of_first=True)
 
 
 def _idle(ticks: Series) -> list[tuple[float, float]]:

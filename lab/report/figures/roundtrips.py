@@ -75,7 +75,7 @@ def rtt_samples(claim: TestedClaim, arm: str, seconds: float = 0.5) -> Html:
         f"{escape(shown[0].label)}. By timestamp, a round trip is a whole number of milliseconds; by the segment's own "
         "time it is exact. Line: the kernel's own srtt (tcp_info)."
     )
-    return picture(claim, f"rtt-samples-{arm}", figure, alt, caption, shown)
+    return picture(claim, f"rtt-samples-{arm}", figure, alt, caption, shown, of_first=True)
 
 
 def _round_trips(tested: TestedCase) -> RoundTrips:

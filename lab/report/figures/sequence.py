@@ -72,7 +72,7 @@ def sequence(claim: TestedClaim, arm: str, at: float | None = None, span: float 
         f"{escape(shown[0].label)}, captured at its sender. Bars: the bytes of a segment as it leaves, or of a SACK "
         "block as it arrives. R: sent again. Lines: the acknowledgement number, and the window's right edge."
     )
-    return picture(claim, f"sequence-{arm}", figure, alt, caption, shown)
+    return picture(claim, f"sequence-{arm}", figure, alt, caption, shown, of_first=True)
 
 
 def _marks(tested: TestedCase, at: float | None, span: float | None) -> tuple[_Marks, float, float]:

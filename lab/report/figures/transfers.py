@@ -52,7 +52,7 @@ def segment_sizes(claim: TestedClaim, *arms: str) -> Html:
         "Data segments by their payload: upwards from A to B, downwards from B to A. Dashed: the predicted full "
         "segment of each direction. The last segment of a write is shorter."
     )
-    return picture(claim, "segment-sizes", figure, "; ".join(said), caption, shown)
+    return picture(claim, "segment-sizes", figure, "; ".join(said), caption, shown, of_first=True)
 
 
 def _sizes(segments: Segments) -> dict[int, int]:
