@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from lab.record.record import Record
-from lab.report import html, wording
+from lab.report import evidence, html, wording
 from lab.report.claim import Claim, quantity
 from lab.report.settings import TCP_SETTINGS
 from lab.report.tested import TestedCase
@@ -25,25 +25,37 @@ def figures(claims: Iterable[Claim]) -> list[list[Any]]:
 
 def answers(claims: Iterable[Claim]) -> dict[str, str]:
     """Return the first part of each trial's page as HTML, by the trial's address."""
-    return {record.address: _answer(claim, record) for claim in claims for record in claim.records}
+    shown = list(claims)
+    return {record.address: _answer(claim, record, shown) for claim in shown for record in claim.records}
 
 
-def _answer(claim: Claim, record: Record) -> str:
+def _answer(claim: Claim, record: Record, claims: Sequence[Claim]) -> str:
     mine = [each for each in claim.tested if record.address in each.result.trials]
     several = any(len(each.result.sample.figures) > 1 for each in mine)
-    # the claim's badge stands above: the same verdict again would tell nothing
-    differs = any(not each.result.verdict or each.result.verdict.kind != claim.verdict.kind for each in mine)
-    differs = differs or any(each.result.explains for each in mine)
+    judged = any(each.result.verdict or each.result.explains for each in mine)  # the figures of a study are not
     head = ["Figure", "Claimed", "Predicted", "Measured here", *(["All trials"] if several else [])]
     rows = [_row(claim, each, record, several) for each in mine]
-    if differs:
+    if judged:
         head.append("Verdict on the arm")
         rows = [[*row, _verdict(each)] for row, each in zip(rows, mine, strict=True)]
     target = f"../../{escape(claim.article)}.html#{escape(claim.name)}"
     sentence = f'<a href="{target}">{html.prose(claim.judged.declared.claim)}</a>'
-    said = [f'<p class="answer">{html.badge(claim.verdict.kind)} {sentence}</p>', *_role(mine), *_reasons(claim)]
-    said += [html.table(head, rows, "contribution")] if rows else []
-    return "".join([*said, _in_force(claim, record)])
+    said = [f'<p class="answer">{html.badge(claim.verdict.kind)} {sentence}</p>']
+    said += [evidence.elsewhere(claim, record, claims, "../"), *_role(mine), *_reasons(claim)]
+    said += [html.table(head, rows, "contribution"), html.marks(each.result for each in mine)] if rows else []
+    return "".join([*said, *_alone(mine, record), _in_force(claim, record)])
+
+
+def _alone(mine: Iterable[TestedCase], record: Record) -> Iterator[str]:
+    """Yield which one of several trials the page shows, and the figure of all of them."""
+    found = [each for each in mine if record.trial.key == each.result.key and len(each.result.sample.figures) > 1]
+    figures = "; ".join(f"{_name(each)}: {html.prose(wording.summed(each.result))}" for each in found)
+    if found:
+        seed = f"seed {record.trial.seed}" + (f", repeat {record.trial.repeat}" if record.trial.repeat else "")
+        yield (
+            f'<p class="about alone">The chart and the packets here are of one trial, {seed}. All trials of its '
+            f"arm: {figures}.</p>"
+        )
 
 
 def _role(mine: Iterable[TestedCase]) -> Iterator[str]:
@@ -75,16 +87,20 @@ def _reasons(claim: Claim) -> Iterator[str]:
 def _row(claim: Claim, each: TestedCase, record: Record, several: bool) -> list[str]:
     result = each.result
     own = result.sample.figure_of(record) if record.trial.key == result.key else None
-    others = f", {html.prose(each.case.title)}" if each.case.relative_to else ""
-    name = html.prose(each.case.figure) if each.case.figure else quantity(each.case.metric)
     happened = ("yes" if own.number else "no") if own and result.is_event else ""
     return [
-        f"{name}{others}{_other(claim, each, record)}",
+        f"{_name(each)}{_other(claim, each, record)}",
         html.claimed(result),
         html.predicted_briefly(result),
         f"<strong>{happened or wording.figure(own)}</strong>" if own else wording.DASH,
         *([html.measured(result)] if several else []),
     ]
+
+
+def _name(each: TestedCase) -> str:
+    """Return the name of a figure. A ratio's has the name of its arm, which tells what it is over."""
+    name = html.prose(each.case.figure) if each.case.figure else quantity(each.case.metric)
+    return f"{name}, {html.prose(each.case.title)}" if each.case.relative_to else name
 
 
 def _verdict(each: TestedCase) -> str:

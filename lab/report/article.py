@@ -16,8 +16,9 @@ from lab.report import html, wording
 from lab.report.answer import ANSWERS, FIGURES, answers, figures
 from lab.report.claim import Claim
 from lab.report.claims import Claims
-from lab.report.colophon import citation, imprint
+from lab.report.colophon import citation, imprint, kernels
 from lab.report.dots import PACKETS, dots
+from lab.report.experiment import EXPERIMENTS, experiments
 from lab.report.settings import TCP_SETTINGS
 from lab.report.tally import tally, worst
 from lab.spec.loaded import Article as Source
@@ -45,12 +46,14 @@ class Article(Claims):
         return source if self.records else replace(source, headline="", answer="")
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
-        """Return the answers for the trials' pages, and the figures for the index, as metadata.
+        """Return the answers for the trials' and the experiments' pages, and the figures for the index, as metadata.
 
         Everything else has methods of its own.
         """
         in_report = all(claim.in_report for claim in self)
-        return {}, {ANSWERS: answers(self), FIGURES: figures(self)} if in_report else {}
+        if not in_report:
+            return {}, {}
+        return {}, {ANSWERS: answers(self), EXPERIMENTS: experiments(self), FIGURES: figures(self)}
 
     def _repr_html_(self) -> str:
         """Return the top of the page: the headline, the answer, the counts and the dot plot."""
@@ -60,8 +63,9 @@ class Article(Claims):
                 f"<h1>{html.prose(source.headline or source.title)}</h1>",
                 f'<p class="source">{_bibliography(source)}</p>',
                 imprint(self.records, "#cite" if in_report else "", f"#{PACKETS}" if plot else ""),
-                *([f'<p class="answer">{html.prose(source.answer)}</p>'] if source.answer else []),
                 _cards(self),
+                *([f'<p class="answer">{html.prose(source.answer)}</p>'] if source.answer else []),
+                *([_marks(self)] if plot else []),
                 plot,
                 html.legend() if self.records else "",
             ]
@@ -82,7 +86,7 @@ class Article(Claims):
 
     def _bed(self) -> Iterator[list[str]]:
         trials = [record.trial for record in self.records]
-        yield ["Kernel", _listed(f"Linux {trial.kernel['version']}, HZ {trial.kernel['hz']}" for trial in trials)]
+        yield ["Kernel", escape(kernels(self.records)) or wording.DASH]
         clocks = " and ".join(clock for clock in ("virtual", "real") if clock in {trial.clock for trial in trials})
         yield ["Time", f"{clocks}; in virtual time hosts cost nothing, and only wires and timers take time"]
         yield ["TCP", escape(", ".join(f"{name} {self._sysctl(key)}" for name, key in TCP_SETTINGS))]
@@ -153,6 +157,12 @@ def _cards(claims: Claims) -> str:
         kind = error.prediction.kind if error.prediction else "prediction"
         found.append(f"<strong>{html.model_error(error)}</strong> largest model error ({kind})")
     return '<ul class="counts">' + "".join(f"<li>{each}</li>" for each in found) + "</ul>"
+
+
+def _marks(claims: Claims) -> str:
+    """Return what the marks beside the claimed figures of the plot below mean."""
+    counted = (result for claim in claims for result in claim.results if result.counts)
+    return html.marks(counted, (kind for kind, _ in tally(claims) if kind != "skipped"))
 
 
 def _explained(claims: Claims) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from lab.errors import InputError
 from lab.report import evidence, html, page, text, wording
-from lab.report.colophon import citation
+from lab.report.colophon import kernels
 from lab.report.diagram import diagram
 from lab.report.html import Html
 from lab.report.quantity import measured, quantity
@@ -156,10 +156,10 @@ class Claim(TestedClaim):
         details = [
             html.folded(
                 f"Claimed, predicted, measured: {wording.plural(len(self.tested), 'figure')} in a table",
-                self._results(),
+                self.figures_of(self.tested),
             ),
             html.folded("How it was tested", f"<dl>{facts}</dl>"),
-            *([html.folded("Cite this claim", cite)] if (cite := self._cite()) else []),
+            *([html.folded("Cite this claim", cite)] if (cite := evidence.cite(self)) else []),
         ]
         return {
             "heading": heading,
@@ -168,14 +168,6 @@ class Claim(TestedClaim):
             "evidence": packets,
             "details": "\n".join(details),
         }
-
-    def _cite(self) -> str:
-        """Return what a reader would cite of this claim, or "" without records or outside a report."""
-        if not self.in_report:
-            return ""
-        sentence = self.judged.declared.claim.replace("`", "").rstrip(".")
-        title = f"Test of the claim: {sentence}. Verdict: {self.verdict.kind}"
-        return citation(self.id.replace("/", "-"), title, self.records, f"{self.article}.html#{self.name}")
 
     def _facts(self) -> Iterator[tuple[str, str]]:
         declared, case = self.judged.declared, self.judged.cases[0]
@@ -246,14 +238,12 @@ class Claim(TestedClaim):
     def _provenance(self) -> str:
         if not self.judged.records:
             return ""
-        trial = self.judged.records[0].trial
         seeds = sorted({record.trial.seed for record in self.judged.records})
         with_seeds = f"seed{'s' if len(seeds) > 1 else ''} {wording.ranges(seeds)}"
         clocks = {record.trial.clock for record in self.judged.records}
         clock = " and ".join(each for each in ("virtual", "real") if each in clocks)
         trials = wording.plural(len({record.address for record in self.records}), "trial")
-        kernel = f"kernel {escape(trial.kernel['version'])}, HZ {trial.kernel['hz']}"
-        return f" ({trials}, {kernel}, {with_seeds}, {clock} time)"
+        return f" ({trials}, {escape(kernels(self.judged.records))}, {with_seeds}, {clock} time)"
 
     @property
     def _arms(self) -> list[str]:
@@ -263,11 +253,11 @@ class Claim(TestedClaim):
         """Return how an arm's settings differ from the experiment's, or "" for an arm without settings."""
         return next(describe(each) for each in self.judged.declared.experiment.arms if each.name == arm)
 
-    def _figures_by_arm(self) -> str:
+    def _figures_by_arm(self, shown: Iterable[TestedCase]) -> str:
         """Return a study's table: a row for each arm at each point, and a column for each figure."""
         names = list(dict.fromkeys(case.figure for case in self.judged.cases))
         rows = []
-        for group in (list(cells) for _, cells in groupby(self.tested, lambda each: each.case.key)):
+        for group in (list(cells) for _, cells in groupby(shown, lambda each: each.case.key)):
             first = group[0]
             trial = self.trial_link(first.record) if first.record else wording.DASH
             rows.append(
@@ -280,15 +270,16 @@ class Claim(TestedClaim):
             )
         return html.table(["Arm", "Settings", *(name or "Measured" for name in names), "Trial"], rows, "results")
 
-    def _results(self) -> str:
+    def figures_of(self, shown: Sequence[TestedCase]) -> str:
+        """Return the table of these cases: claimed, predicted and measured figures, verdicts and trials."""
         if self.judged.result.is_study:
-            return self._figures_by_arm()
+            return self._figures_by_arm(shown)
         head = ["Arm", "Settings", "Claimed", "Predicted", "Measured", "Model error", "Verdict", "Trial"]
         points = any(each.case.point for each in self.tested)
         if points:
             head[1] = self.judged.declared.experiment.axis.capitalize()
         rows = []
-        for each in self.tested:
+        for each in shown:
             result = each.result
             setting = escape(each.case.point) if points else self._settings(each.case.arm) or "defaults"
             rows.append(
@@ -303,7 +294,7 @@ class Claim(TestedClaim):
                     self._linked(each) or wording.DASH,
                 ]
             )
-        return html.table(head, rows, "results")
+        return html.table(head, rows, "results") + html.marks(each.result for each in shown)
 
     def _linked(self, each: TestedCase) -> str:
         """Return the links of a row: its trial, its capture, and the other trial of a ratio."""
@@ -327,7 +318,8 @@ class Claim(TestedClaim):
             f'<p class="about">The prediction of {html.code(arm)} is known to miss: {html.prose(because)}.</p>'
             for arm, because in self.judged.known_misses.items()
         )
-        return f'<p class="about">{without} {"; ".join(said)}</p>{known}{self._other_seeds()}'
+        cite = f' · <a href="#{evidence.cite_anchor(self)}">Cite</a>' if self.in_report else ""
+        return f'<p class="about">{without} {"; ".join(said)}{cite}</p>{known}{self._other_seeds()}'
 
     def _other_seeds(self) -> str:
         """Return which verdicts the claim may have with other seeds, or "" if its verdict depends on no seed."""
@@ -347,7 +339,9 @@ class Claim(TestedClaim):
         told = list(explanations(self, self._settings))
         if unexplained := self.judged.declared.experiment.unexplained:
             told.append(f"<p>{html.graded('open')} {html.prose(unexplained)}</p>")
-        return Html(*told) if told else Html(f"<p>{self.reason}.</p>")
+        if not told and not self.in_report:  # on a page, the reason stands beside the verdict
+            told.append(f"<p>{self.reason}.</p>")
+        return Html(*told)
 
 
 def _judged(result: Result) -> str:

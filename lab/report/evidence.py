@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 
-from lab.record.record import TRIAL_FILE
+from lab.guest import outputs
+from lab.record.record import TRIAL_FILE, Record
+from lab.report import html
+from lab.report.colophon import citation
 from lab.report.tested import TestedCase, TestedClaim
 from lab.spec.case import CaseKey
 
@@ -72,3 +75,55 @@ def capture(claim: TestedClaim, each: TestedCase) -> Iterator[str]:
     """Yield the link to the case's capture, if the report has a copy."""
     if each.record is not None and each.capture and claim.in_report:
         yield f'<a href="{escape(claim.folder_of(each.record) + copy_of(each.capture))}">capture</a>'
+
+
+def elsewhere(claim: TestedClaim, record: Record, claims: Iterable[TestedClaim], folder: str) -> str:
+    """Return, for a trial without a capture, a paragraph with a link to a trial with packets; "" for other trials.
+
+    The link leads to a trial of the same claim, else to one of `claims` with the same network and kind of traffic.
+    `folder` is the folder of the trials' pages, as the page with the link sees it.
+    """
+    if outputs.captures(record.outputs):
+        return ""
+    having, said = [each for each in claim.tested if each.capture], "Another trial of this claim has packets"
+    if not having:
+        said = "No trial of this claim has a capture. A trial of another claim on the same network has packets"
+        having = [each for other in claims for each in other.tested if each.capture and _is_alike(each.ran, record)]
+    if not having:
+        return '<p class="about elsewhere">No trial of this claim has a capture, nor a similar one.</p>'
+    found = max(having, key=lambda each: _shared(each.ran, record))  # the first of equals
+    named = html.prose(found.label if found.case.claim == claim.id else f"{found.case.claim}, {found.label}")
+    target = f"{folder}{found.ran.address}/index.html#{escape(found.capture)}"
+    return f'<p class="about elsewhere">{said}: <a href="{target}">{named}</a>.</p>'
+
+
+def _is_alike(other: Record, record: Record) -> bool:
+    """Return whether two trials have the same network, and the same kind of traffic."""
+    kinds = {each.trial.workload.get("kind") for each in (other, record)}
+    return other.network == record.network and len(kinds) == 1
+
+
+def _shared(other: Record, record: Record) -> int:
+    """Return how many settings of the traffic, and how many of arm and point, two trials share."""
+    pairs = {(name, str(value)) for name, value in record.trial.workload.items()}
+    same = sum((name, str(value)) in pairs for name, value in other.trial.workload.items())
+    return same + (other.trial.arm == record.trial.arm) + (other.trial.point == record.trial.point)
+
+
+def cite(claim: TestedClaim, key: str = "", where: str = "", anchor: str = "") -> str:
+    """Return what a reader would cite of a claim, or "" without records or outside a report.
+
+    `where` is the page to cite (default: the claim's section), and `key` names it. Links lead to the `anchor`.
+    """
+    if not claim.in_report or not claim.records:
+        return ""
+    sentence = claim.judged.declared.claim.replace("`", "").rstrip(".")
+    title = f"Test of the claim: {sentence}. Verdict: {claim.verdict.kind}"
+    where = where or f"{claim.article}.html#{claim.name}"
+    said = citation((key or claim.id).replace("/", "-"), title, claim.records, where)
+    return f'<div id="{escape(anchor or cite_anchor(claim))}">{said}</div>'
+
+
+def cite_anchor(claim: TestedClaim) -> str:
+    """Return the anchor of what a reader would cite of a claim, on the article's page."""
+    return f"{claim.name}-cite"

@@ -30,6 +30,7 @@ _MARKS = re.compile(
 _ROW = ' role="row"'
 # A tolerance's text -> the words of a page, beside a figure that already has the sign.
 _ALLOWED = {"exactly": "exact", "at least that": "a bound", "at most that": "a bound"}
+_BOUNDS = {"≥": "at least", "≤": "at most", ">": "more than", "<": "less than"}  # before a claimed figure
 # A sign beside the colour, for readers who do not see the colour.
 _SIGNS: dict[Kind, str] = {
     "reproduced": "✓",
@@ -185,6 +186,20 @@ def claimed(result: Result) -> str:
     title = escape(result.claimed.source)
     kind = "implied" if result.implied else "quoted"
     return f'<span class="{kind}" title="{title}">{said}{" (implied)" if result.implied else ""}</span>'
+
+
+def marks(results: Iterable[Result], kinds: Iterable[Kind] = ()) -> str:
+    """Return what the marks in a column of claimed figures mean, to stand at the column; "" without marks.
+
+    `kinds` are the verdicts that have a sign in the column.
+    """
+    shown = [result for result in results if result.claimed]
+    used = {result.bound.strip() for result in shown}
+    told = [f"{sign(kind)}\N{NO-BREAK SPACE}{kind}" for kind in dict.fromkeys(kinds)]
+    told += [f"{escape(mark)}\N{NO-BREAK SPACE}{meaning}" for mark, meaning in _BOUNDS.items() if mark in used]
+    if any(result.implied for result in shown):
+        told.append('<em class="implied">(implied)</em> follows from the article\'s words')
+    return f'<p class="about marks">In the column Claimed: {"; ".join(told)}.</p>' if told else ""
 
 
 def allowed(tolerance: object) -> str:

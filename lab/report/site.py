@@ -13,7 +13,6 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -26,6 +25,7 @@ from lab.report import notebooks, page
 from lab.report.answer import ANSWERS, FIGURES
 from lab.report.colophon import colophon
 from lab.report.evidence import source_file
+from lab.report.experiment import EXPERIMENTS, listing
 from lab.report.told import Compared
 from lab.report.trials import TrialPages
 from lab.spec import shipped
@@ -90,10 +90,10 @@ def build(
                 )
             sources = {found[name]: notebooks.read(found[name]) for name in (*articles, notebooks.INDEX)}
             trial_pages = TrialPages(folder, workers)
-            _render(sources, store, folder, sections, trial_pages, say)
+            executed = _render(sources, store, folder, sections, trial_pages, say)
             for name in {*articles, notebooks.INDEX} - without.keys():
                 _copy(found[name], folder / "notebooks" / f"{name}.ipynb")
-            _add_experiments(folder, elsewhere)
+            _add_experiments(folder, elsewhere, _told(executed, EXPERIMENTS))
             if trial_pages:
                 say(f"writing {len(trial_pages)} trials")
             trial_pages.finish()
@@ -110,8 +110,10 @@ def _render(
     sections: str,
     trial_pages: TrialPages,
     say: Callable[[str], None],
-) -> None:
+) -> list[Any]:
     """Execute the notebooks and write their pages: first the articles', then the index with these `sections`.
+
+    Return the executed notebooks.
 
     The pages of an article's trials are written while other notebooks still run. The index receives the figures that
     the articles measured.
@@ -121,7 +123,7 @@ def _render(
     say(f"rendering {', '.join(path.name for path in sources)}")
 
     def ended(path: Path, notebook: Any) -> None:
-        text, told = _write(notebook, path.stem, around, folder), _answers([notebook])
+        text, told = _write(notebook, path.stem, around, folder), _told([notebook], ANSWERS)
         trial_pages.add((each for each in _records([text], store) if each.address in told), told)
 
     names = [path.stem for path in articles]
@@ -131,7 +133,8 @@ def _render(
     executed += notebooks.execute({last: sources[last]}, store.root, say, articles=names, figures=figures)
     below = sections + colophon(_records(_texts(folder), store))
     _write(executed[-1], last.stem, around, folder, below)
-    trial_pages.add(_records(_texts(folder), store), _answers(executed))
+    trial_pages.add(_records(_texts(folder), store), _told(executed, ANSWERS))
+    return executed
 
 
 def build_comparison(results: Path, compared: Compared, out: Path, say: Callable[[str], None]) -> None:
@@ -186,16 +189,19 @@ def _outputs(executed: Iterable[Any]) -> Iterator[Any]:
     yield from (output for notebook in executed for cell in notebook.cells for output in cell.get("outputs", ()))
 
 
-def _answers(executed: Iterable[Any]) -> dict[str, str]:
-    """Return what the notebooks' articles tell about each trial, by the trial's address."""
+def _told(executed: Iterable[Any], key: str) -> dict[str, str]:
+    """Return what the notebooks' articles tell for other pages: ANSWERS by a trial's address, or EXPERIMENTS by id."""
     found: dict[str, str] = {}
     for output in _outputs(executed):
-        found |= output.get("metadata", {}).get(ANSWERS, {})
+        found |= output.get("metadata", {}).get(key, {})
     return found
 
 
-def _add_experiments(folder: Path, elsewhere: Mapping[str, Mapping[str, Path]]) -> None:
-    """Write a page for each experiment file that the pages link to, with the file itself beside it."""
+def _add_experiments(folder: Path, elsewhere: Mapping[str, Mapping[str, Path]], told: Mapping[str, str]) -> None:
+    """Write a page for each experiment file that the pages link to, with the file itself beside it.
+
+    `told` is what the pages' claims tell about each experiment, by the claim's id.
+    """
     files = {f"{article}/{claim}": file for article, claims in elsewhere.items() for claim, file in claims.items()}
     claims = _linked(_texts(folder), re.compile(re.escape(source_file("\0")).replace("\0", r"([\w.-]+/[\w.-]+)")))
     for claim in claims:
@@ -203,21 +209,9 @@ def _add_experiments(folder: Path, elsewhere: Mapping[str, Mapping[str, Path]]) 
         if path := files.get(claim) or next(filter(Path.is_file, places), None):
             target = folder / source_file(claim)
             _copy(path, target.with_suffix(".py"))
-            target.write_text(_listing(claim, path.read_text(encoding="utf-8")), encoding="utf-8")
+            target.write_text(listing(claim, path.read_text(encoding="utf-8"), told.get(claim, "")), encoding="utf-8")
     if claims:
         page.write_shared(folder)
-
-
-def _listing(claim: str, text: str) -> str:
-    """Return the page of an experiment file."""
-    article, _, name = (escape(part) for part in claim.partition("/"))
-    ways = (
-        f'<a href="../../index.html">All articles</a><a href="../../{article}.html">{article}</a>'
-        f'<a href="../../{article}.html#{name}">{name}</a><span>experiment</span>'
-    )
-    about = f'<p class="source">The experiment file. <a href="{name}.py" download>Download {name}.py</a></p>'
-    listing = f'<pre class="listing" tabindex="0" role="region" aria-label="Source">{escape(text)}</pre>'
-    return page.document(claim, ways, about + listing, "../../page.css", "../../page.js")
 
 
 def _texts(folder: Path) -> list[str]:

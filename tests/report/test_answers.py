@@ -36,8 +36,8 @@ def test_the_answer_comes_first(told: Article) -> None:
     parts = [
         "<h1>It is <code>so</code>",
         "A toy &amp; more",
-        '<p class="answer">Because.',
         '<ul class="counts">',
+        '<p class="answer">Because.',
         '<ol class="dots"',
     ]
     assert [page.index(part) for part in parts] == sorted(page.index(part) for part in parts)

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from html import unescape
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
+import lab
 from lab.record.record import Record
 from lab.report import notebooks
 from lab.report.article import Article
-from lab.report.colophon import citation, colophon, imprint
+from lab.report.colophon import citation, colophon, imprint, kernels
 from tests.report.conftest import KERNEL, Keep
 
 
@@ -86,6 +88,28 @@ class Dated(Record):
     """A record of a run on the last day of a year."""
 
     started = "2031-12-31T23:00:00Z"
+
+
+def test_the_kernels_of_a_claim_are_the_same_in_each_place(keep: Keep) -> None:
+    patched = keep("header", kernel={**KERNEL, "id": "k2", "patches": ["half-window"]})
+    slow = keep("header", kernel={**KERNEL, "id": "k3", "hz": 250})
+    said = "Linux 7.2.13-1, HZ 250 and 1000, also patched with half-window"
+    assert kernels([*patched, *slow]) == kernels([*slow, *patched]) == said
+    assert said in citation("a", "A", [*slow, *patched], "a.html")
+    assert f"<dd>{said}</dd>" in colophon([*slow, *patched])
+    assert "HZ 250 and 1000, also patched · 4 trials" in imprint([*slow, *patched], "", "")
+    assert kernels(patched) == "Linux 7.2.13-1, HZ 1000, patched with half-window"
+    assert kernels([]) == ""
+
+
+def test_a_claims_test_names_the_kernels_of_all_its_arms(here: Path, keep: Keep) -> None:
+    source = here / "experiments" / "toy" / "header.py"
+    slow = source.read_text().replace("sysctls=", "kernel=Variant(hz=100), sysctls=")
+    source.write_text(slow.replace("import Arm,", "import Arm, Variant,"))
+    keep("header")
+    keep("header", kernel={**KERNEL, "id": "k9", "hz": 100, "base": KERNEL["id"]})
+    shown = lab.article("toy", "results")["header"]._repr_html_()
+    assert "(2 trials, Linux 7.2.13-1, HZ 100 and 1000, seed 1, virtual time)" in shown
 
 
 def test_a_forged_kernel_becomes_no_tag(keep: Keep) -> None:

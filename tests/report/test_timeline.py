@@ -153,7 +153,7 @@ def test_an_invalid_claim_has_no_answer_but_what_still_holds(keep: Keep, toy: To
         assert "These figures still hold: longer: 32\N{NO-BREAK SPACE}B measured." in told
 
 
-def test_the_verdict_stands_once_and_a_ratio_leads_to_its_other_trial(here: Path, keep: Keep, toy: Toy) -> None:
+def test_an_arm_has_its_verdict_and_a_ratio_leads_to_its_other_trial(here: Path, keep: Keep, toy: Toy) -> None:
     source = here / "experiments" / "toy" / "header.py"
     arms = 'Arm("off"), Arm("over", Reported(1, "the same"), relative_to="off", sysctls={"net.ipv4.tcp_sack": 1}),'
     text = source.read_text()
@@ -163,7 +163,7 @@ def test_the_verdict_stands_once_and_a_ratio_leads_to_its_other_trial(here: Path
     told = answers(toy())
     assert f'<a href="../{off.address}/index.html">÷ off</a>' in told[over.address]
     assert f'<a href="../{over.address}/index.html">of over</a>' in told[off.address]
-    assert told[over.address].count('class="verdict') == 1, "the claim's, and not the same again for its only arm"
+    assert told[over.address].count('class="verdict') == 2, "of the claim, and of its only arm"
 
 
 def test_an_event_of_one_of_several_trials_is_no_number(keep: Keep, toy: Toy) -> None:

@@ -10,21 +10,28 @@ const button = (words, said, act) => {
   return made;
 };
 
+const copying = (code, said) => {
+  const copy = button("copy", said, async () => {
+    await navigator.clipboard.writeText(code.textContent);
+    copy.textContent = "copied";
+  });
+  return copy;
+};
+
 // Commands can be copied.
 for (const code of navigator.clipboard ? document.querySelectorAll(".about code, dd code") : []) {
   const command = code.textContent;
   if (!/^lab \S+ \S/.test(command)) continue; // a command's name alone is not worth copying
-  const copy = button("copy", `Copy ${command}`, async () => {
-    await navigator.clipboard.writeText(command);
-    copy.textContent = "copied";
-  });
-  code.after(" ", copy);
+  code.after(" ", copying(code, `Copy ${command}`));
 }
 
 // An entry for a list of references has the address of the page, where the page has one.
 for (const entry of location.protocol.startsWith("http") ? document.querySelectorAll("code.bibtex") : []) {
   const url = new URL(entry.dataset.page, location.href);
   entry.textContent = entry.textContent.replace(/\}\s*$/, `  url = {${url.href}},\n}`);
+}
+for (const entry of navigator.clipboard ? document.querySelectorAll("code.bibtex") : []) {
+  entry.parentElement.before(copying(entry, "Copy the BibTeX entry"));
 }
 
 // Figures can be enlarged: a wide one is then moved sideways.
