@@ -77,8 +77,6 @@ def dots(claims: Iterable[Claim]) -> Html:
         keys.append('<span class="interval"></span> interval of the mean or median')
     if any("cut" in _interval(row.decides, limit) for row in rows):
         keys.append('<span class="interval cut high"></span> an interval that goes on beyond the scale')
-    if any(row.decides.result.implied for row in rows):
-        keys.append("<em>(implied)</em> follows from the article's words")
     if any(_band(row.decides, limit) for row in rows):
         keys.append('<span class="band"></span> agrees with the claim')
     return Html(
