@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from lab.ext.explain.exchange import ANY_WINDOW
 from lab.ext.explain.explaining import Closely
-from lab.ext.explain.gaps import Why, pieces
-from lab.ext.explain.limits import SAME_MOMENT_NS, Limit
+from lab.ext.explain.limits import NAMED, SAME_MOMENT_NS, Limit
 from lab.ext.explain.measuring import SeenPath, rounded
+from lab.ext.explain.reader import reads_at_once, slow_reads
+from lab.ext.explain.writer import slow_writes
 from lab.metric.arrays import Ints, np
 from lab.units import Duration, Size
 
 _TURNS = 0.3  # of the time, without data that is on its way: the programs take turns
 _RESTS = 0.05  # of the time: the writer pauses
-_PAUSES = 3  # fewer show no regular writes
-_STEADY = 0.75  # of the largest window so far: a program that reads all data at once keeps the window this large
-_REGULAR = 0.25  # times the median: the standard deviation of a regular reader's periods
-_UNREAD = 0.05  # of the ACKs have a smaller window
 _LONGER = 4  # times the transfer: after this, a workload gives up
 _REPLY = 2  # bytes that SmallWrites answers with
 
@@ -65,87 +61,41 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
     sent = int((seen.found.end - seen.found.seq)[~seen.found.again].sum())
     longest = Duration(10**9 * (10 + _LONGER * (seen.explanation.end - seen.explanation.start) // 10**9))
     fields: dict[str, str | int] = {"size": str(Size(sent)), "duration": str(longest), **congestion, **common}
-    if spent(Limit.IDLE) >= _RESTS and (pauses := _pauses(seen, path, sent)):
-        block, effort = pauses
-        writes = max(round(sent / block), 1)
-        step = 10**6 if effort.ns > 10**7 else 10**3
-        lasts = Duration(step * round((writes - 0.5) * effort.ns / step))  # the last write begins before its end
-        fields = {"duration": str(lasts), "block": str(Size(block)), "effort": str(effort), **congestion, **common}
+    if spent(Limit.IDLE) >= _RESTS and (writes := slow_writes(seen, path, sent)):
+        step = 10**6 if writes.cycle > 10**7 else 10**3
+        lasts = Duration(step * round((writes.count - 0.5) * writes.cycle / step))  # the last begins before its end
+        effort = Duration(1000 * (writes.pause // 1000))
+        block = str(Size(writes.block))
         return Behaviour(
             "Bulk",
-            fields,
-            f"the program writes {block:,} B about every {effort}",
+            {"duration": str(lasts), "block": block, "effort": str(effort), **congestion, **common},
+            f"the program writes {writes.block:,} B, and then pauses for {effort}",
             ("whether the program's writes all have the same size: the rebuilt ones do",),
         )
+    if spent(Limit.WINDOW) >= NAMED and reads_at_once(seen.found, path.mss):
+        fields["watermark"] = "1 B"  # default: the program sleeps until more is unread, which a small window shows
     idle = f"{100 * shares.get(Limit.IDLE, 0.0):.0f} %"
     unknown = (f"when the program writes: it was idle for {idle} of the time, and the rebuilt one never is",)
     words = "the program writes as fast as it can"
     return Behaviour("Bulk", fields, words, unknown if spent(Limit.IDLE) >= _RESTS else ())
 
 
-def _pauses(seen: Closely, path: SeenPath, sent: int) -> tuple[int, Duration] | None:
-    """Return the bytes between two pauses, and the time from the start of one write to the next."""
-    parts = pieces(seen.found, seen.view, path.mss, path.rtt)
-    idle = (parts.why == Why.IDLE) & (parts.end - parts.start > SAME_MOMENT_NS)
-    count = int(idle.sum())
-    if count < _PAUSES:
-        return None
-    starts = np.concatenate((seen.view.left[:1], parts.end[idle]))
-    cycle = (int(starts[-1]) - int(starts[0])) // count
-    last = int(np.searchsorted(seen.view.left, starts[-1]))
-    size = (seen.found.end - seen.found.seq)[seen.view.order]
-    fresh = ~seen.found.again[seen.view.order]
-    block = max(int((size * fresh)[:last].sum()) // count, 1)
-    return min(block, sent), Duration(1000 * max(cycle // 1000, 1))
-
-
-def _reads(time: Ints, edge: Ints, rtt: int) -> tuple[int, float]:
-    """Return how many bytes are read at a time, and the rate in bit/s, from the moves of the window's right edge.
-
-    Without pauses, or with those of an irregular reader or shorter than a round trip, single reads do not show. Then, a
-    read counts as the bytes by which the edge moves from ACK to ACK.
-    """
-    moved = np.flatnonzero(np.diff(edge) > 0) + 1
-    pauses = np.diff(time[moved])
-    usual = int(np.sort(pauses)[-_PAUSES]) if len(pauses) >= _PAUSES else 0
-    begins = moved[1:][pauses > usual // 2]
-    periods = np.diff(time[begins])
-    if usual < 2 * rtt or len(periods) < 2 or np.std(periods) > _REGULAR * np.median(periods):
-        whole = 8e9 * float(edge[-1] - edge[0]) / float(time[-1] - time[0])
-        return int(np.median(np.diff(edge)[moved - 1])), whole
-    block = int(edge[begins[-1] - 1] - edge[begins[0] - 1]) // (len(begins) - 1)
-    return block, 8e9 * block / float(np.median(periods))
-
-
 def _reader(seen: Closely, path: SeenPath, common: Mapping[str, str | int]) -> Behaviour | None:
-    """Return a reader with a rate of its own if the window became smaller again and again, else None.
-
-    A window becomes smaller only while data is unread, and its right edge moves as the program reads.
-    """
-    found = seen.found
-    window = found.edge - found.ack
-    if not len(window) or int(window.max()) >= ANY_WINDOW:
+    """Return a reader with a rate of its own if unread data limited the transfer, else None."""
+    reads = slow_reads(seen, path.rtt, path.mss)
+    if reads is None:
         return None
-    full = np.flatnonzero(window < _STEADY * np.maximum.accumulate(window))
-    if len(full) < max(2, _UNREAD * len(window)):
-        return None
-    first, last = int(full[0]), int(full[-1])
-    time, edge = found.ack_time[first : last + 1], found.edge[first : last + 1]
-    if time[-1] <= time[0] or edge[-1] <= edge[0]:
-        return None
-    block, rate = _reads(time, edge, path.rtt)
-    sent = int((found.end - found.seq)[~found.again].sum())
-    block = max(min(block, sent), 1)
-    duration = 8e9 * (max(round(sent / block), 1) + 0.5) * block / rate  # the reader begins whole blocks only
+    rate = rounded(8e9 * reads.block / reads.period)
+    lasts = (reads.count + 0.5) * 8e9 * reads.block / rate.bps  # the reader begins whole blocks only
     return Behaviour(
         "PacedReader",
         {
-            "duration": str(Duration(1000 * int(duration / 1000 + 1))),
-            "rate": str(rounded(rate)),
-            "block": str(Size(block)),
+            "duration": str(Duration(1000 * int(lasts / 1000 + 1))),
+            "rate": str(rate),
+            "block": str(Size(reads.block)),
             **common,
         },
-        f"the receiving program reads {block:,} B at a time, at {rounded(rate)}",
+        f"the receiving program reads {reads.block:,} B at a time, at {rate}",
         ("how the receiving program divides its reads: the rebuilt one reads evenly",),
     )
 

@@ -91,5 +91,6 @@ SPREAD = 0.25  # of the time between segments that no ACK released: a window doe
 CLOCKED = 0.8  # of it between segments that ACKs released, the rest being bursts: by chance, half can be near an ACK
 SMOOTH = 40  # segments, for the rate: a delayed ACK covers two, so that one more or less is a twentieth
 REPEATS = 3  # of an ACK: the sender takes a segment for lost (RFC 5681 3.2); fewer are reordering
+NAMED = 0.01  # of the transfer's time: a limit with a smaller share may be a mistake in single gaps
 MOSTLY = 0.5  # of a round's time: a majority
 STUCK = 3  # time-outs of the same full-sized segment: RFC 4821 7.7 takes this as a sign of a black hole

@@ -10,11 +10,12 @@ from lab.base import ethernet
 from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks
 from lab.ext.explain.explaining import Closely
 from lab.ext.explain.gaps import Why, pieces
-from lab.ext.explain.limits import Limit
+from lab.ext.explain.limits import NAMED, SPREAD, Limit
 from lab.ext.explain.lost import lost
 from lab.ext.explain.place import selected, to_acks
+from lab.ext.explain.rates import headers, joined, over_ipv6, payload_rate, segments
 from lab.guest.middlebox.lose import MOST
-from lab.metric.arrays import Bools, Floats, Ints, np
+from lab.metric.arrays import Ints, np
 from lab.units import Rate
 
 _HOLDS = 1_000_000  # frames: a longer queue is a damaged capture's
@@ -22,23 +23,13 @@ _LONGEST = 0.2  # of the waits
 _RARE = 0.01  # a probability
 _FILLED = 0.8  # of the longest queue: a segment lost behind such a queue overflowed it
 _NOTICED = 3  # full frames: a shorter queue is a burst's, and drops nothing
-_GROUP = 8  # ACKs, or segments
-_MANY = 16  # groups that the rate of a standing queue needs
-_BURSTS = 4  # groups that the rate of bursts needs
-_CLOSER = 0.5  # of the time that they are apart behind the bottleneck
-_JOINED = 0.1  # of the data packets are super-packets
-_LONG = 0.3  # of the time
-_FASTER = 1.1  # times the rate of a standing queue: bursts that pass faster show that no queue stood
-_ALIKE = 0.05  # rates whose logarithms differ by less
-_FULL = 0.9  # of a full segment each
 _REPEAT = 2.5  # round trips: losses this close are one event, to which a sender reacts once
 # Of the flight after an event: Reno keeps 0.5, CUBIC 0.7 (RFC 9438 4.6), both less what recovery lacks; BBR keeps all
 _HALVED, _KEPT = 0.57, 0.85
-_EVENTS = 3  # losses that tell how a sender reacts
+_EVENTS = 2  # losses that tell how a sender reacts
 _REGULAR = 12  # losses that tell how often they come
 _BEYOND = 1.2  # times the growth
 _PACED_NS = 3_000_000  # data that leaves together: a millisecond's at twice the mean rate (tcp_tso_autosize)
-_PACED = 0.5  # of the time between segments without an ACK that released them
 
 
 @dataclass(frozen=True)
@@ -92,12 +83,11 @@ def measure(seen: Closely) -> SeenPath:
     facts, found = seen.explanation.facts, seen.found
     assert facts is not None
     assert facts.where.rtt is not None
-    ipv6 = ":" in str(seen.explanation.sender.source)
-    headers = (60 if ipv6 else 40) + (12 if facts.timestamps else 0)
-    payload_rate = _rate(seen)
-    rate = 8 * payload_rate * (facts.mss + headers + ethernet.AROUND) / facts.mss if payload_rate else None
+    header = headers(seen)
+    payload = payload_rate(seen)
+    rate = 8 * payload * (facts.mss + header + ethernet.AROUND) / facts.mss if payload else None
     ends, waits = _waits(seen)
-    frame_ns = 8e9 * (facts.mss + headers + ethernet.AROUND) / rate if rate else float("inf")
+    frame_ns = 8e9 * (facts.mss + header + ethernet.AROUND) / rate if rate else float("inf")
     elsewhere, full = _losses(seen, ends, waits, _NOTICED * frame_ns)
     longest = int(np.percentile(waits, 99)) if len(waits) else 0
     listed = _listed(seen)
@@ -108,109 +98,20 @@ def measure(seen: Closely) -> SeenPath:
     return SeenPath(
         rtt=facts.where.rtt,
         mss=facts.mss,
-        headers=headers,
-        ipv6=ipv6,
+        headers=header,
+        ipv6=over_ipv6(seen),
         rate=rate,
         queue=queue,
         overflowed=full is not None,
         lost=0 if listed == () else elsewhere,
         listed=listed,
-        sent=int(_segments(seen).sum()),
+        sent=int(segments(seen).sum()),
         window=int(window.max()) if len(window) else None,
         opening=int(seen.rows.window[back][0]) if syn and back.any() else None,
         scale=syn.window_scale if syn else None,
-        flight=_woken(seen),
+        flight=_woken(seen) if seen.explanation.shares.get(Limit.SEND_BUFFER, 0.0) >= NAMED else 0,
         congestion=_congestion(seen),
     )
-
-
-def _rate(seen: Closely) -> float | None:
-    """Return the payload rate of the bottleneck in bytes per second, or None if no burst shows it.
-
-    While a queue stands, this is the rate at which ACKs arrive, or segments at a capture elsewhere. Without a queue,
-    it is the most frequent rate of bursts. No path is slower than the data that it carried for long.
-    """
-    passed, joined = _passed(seen), _joined(seen)
-    standing = _mean_while_full(seen) if joined else _standing_rate(seen, passed)
-    burst = _burst_rate(seen, passed, (8,) if joined else (4, 1))
-    if not standing and not burst:
-        return None
-    faster = burst > _FASTER * standing and not (joined and standing)
-    seconds = _LONG * (seen.explanation.end - seen.explanation.start) / 1e9
-    carried = [each.acked / each.seconds for each in seen.explanation.stretches if each.seconds >= seconds]
-    return max(burst if faster else standing, *carried, 0.0)
-
-
-@dataclass(frozen=True)
-class _Passed:
-    """Holds the ACKs of new data, or new segments at a capture elsewhere, in order of time. Times are in ns."""
-
-    time: Ints
-    reached: Ints  # bytes so far
-    holes: Ints  # how many holes in the data there were before; across a hole, no rate can be told
-    left: Ints  # when the last of their segments left the sender
-
-    def groups(self, size: int, mss: int, chosen: Bools) -> tuple[Floats, Floats]:
-        """Return (bytes per second, ns) of chosen groups of so many full segments, without holes."""
-        took = self.time[size:] - self.time[:-size]
-        carried = (self.reached[size:] - self.reached[:-size]).astype(np.float64)
-        usable = (took > 0) & (self.holes[size:] == self.holes[:-size]) & chosen
-        usable &= carried >= _FULL * size * mss  # smaller segments are a program's
-        return carried[usable] / took[usable] * 1e9, took[usable].astype(np.float64)
-
-
-def _passed(seen: Closely) -> _Passed:
-    facts, found = seen.explanation.facts, seen.found
-    assert facts is not None
-    if facts.where.name != "sender":
-        fresh = np.flatnonzero(~found.again)
-        time, reached = found.time[fresh], np.cumsum((found.end - found.seq)[fresh])
-        return _Passed(time, reached, np.cumsum(found.again)[fresh], time - np.maximum(found.queued[fresh], 0))
-    new = np.flatnonzero(np.diff(found.ack, prepend=found.ack[:1]) > 0)
-    time, reached = found.ack_time[new], found.ack[new]
-    last = np.minimum(np.searchsorted(found.highest, reached), max(len(found.time) - 1, 0))
-    return _Passed(time, reached, np.cumsum(found.sack_right != NEVER)[new], found.time[last])
-
-
-def _standing_rate(seen: Closely, passed: _Passed) -> float:
-    """Return the median rate in bytes per second while a queue stood, by time; 0 without enough packets."""
-    facts = seen.explanation.facts
-    assert facts is not None
-    standing = np.zeros(len(passed.time), bool)
-    for each in seen.explanation.stretches:
-        if each.limit is Limit.RATE:
-            standing |= (passed.time >= each.start) & (passed.time <= each.end)
-    rates, took = passed.groups(_GROUP, facts.mss, standing[_GROUP:] & standing[:-_GROUP])
-    if len(rates) < _MANY:
-        return 0.0
-    order = np.argsort(rates)
-    spent = np.cumsum(took[order])
-    return float(rates[order][np.searchsorted(spent, spent[-1] / 2)])
-
-
-def _mean_while_full(seen: Closely) -> float:
-    """Return the mean rate in bytes per second while a queue stood; 0 if that was a small part of the time."""
-    full = [each for each in seen.explanation.stretches if each.limit is Limit.RATE]
-    if seen.explanation.shares.get(Limit.RATE, 0.0) < _LONG:
-        return 0.0
-    return sum(each.acked for each in full) / sum(each.seconds for each in full)
-
-
-def _burst_rate(seen: Closely, passed: _Passed, sizes: tuple[int, ...]) -> float:
-    """Return the most frequent rate of bursts in bytes per second, within 5 %; 0 without a burst.
-
-    Behind the bottleneck, the segments of a burst are as far apart as their transmission takes (packet dispersion).
-    """
-    facts = seen.explanation.facts
-    assert facts is not None
-    for size in sizes:
-        spread = passed.left[size:] - passed.left[:-size] <= _CLOSER * (passed.time[size:] - passed.time[:-size])
-        rates, _ = passed.groups(size, facts.mss, spread)
-        if len(rates) >= _BURSTS:
-            bins = np.round(np.log(rates) / _ALIKE).astype(np.int64)
-            values, counts = np.unique(bins, return_counts=True)
-            return float(np.median(rates[bins == values[np.argmax(counts)]]))
-    return 0.0
 
 
 def _waits(seen: Closely) -> tuple[Ints, Ints]:
@@ -252,7 +153,7 @@ def _losses(seen: Closely, ends: Ints, waits: Ints, least: float) -> tuple[int, 
     full = int(np.median(before[behind])) if behind.any() else 0
     if _by_chance(int(behind.sum()), len(again)) > _RARE or full < least:
         return count, None
-    others = before < (0 if _joined(seen) else _FILLED * full)
+    others = before < (0 if joined(seen) else _FILLED * full)
     return max(int(others.sum()) - spurious, 0), full
 
 
@@ -274,11 +175,6 @@ def _by_chance(behind: int, losses: int) -> float:
     return sum(exactly(k) for k in range(behind, losses + 1))
 
 
-def _joined(seen: Closely) -> bool:
-    """Return whether the capture has super-packets, whose ACKs come at once, and whose segments wait together."""
-    return bool((_segments(seen) > 1).mean() > _JOINED)
-
-
 def _woken(seen: Closely) -> int:
     """Return the median of the bytes in flight when the program was woken to write; 0 if it never was."""
     facts, found, view = seen.explanation.facts, seen.found, seen.view
@@ -292,17 +188,11 @@ def _woken(seen: Closely) -> int:
     return int(np.median(flight)) if len(flight) else 0
 
 
-def _segments(seen: Closely) -> Ints:
-    """Return how many full segments each data packet of the capture has: super-packets have several."""
-    facts, found = seen.explanation.facts, seen.found
-    assert facts is not None
-    return -(-(found.end - found.seq) // facts.mss)
-
-
 def _congestion(seen: Closely) -> str | None:
     """Return the congestion control that the reactions to losses show, or None.
 
     A sender without pacing sends when ACKs arrive. BBR sends at times of its own, and does not react to single losses.
+    The first loss often ends slow start, whose overshoot hides the reaction. So of two reactions, the second counts.
     """
     facts, found, view = seen.explanation.facts, seen.found, seen.view
     assert facts is not None
@@ -310,19 +200,22 @@ def _congestion(seen: Closely) -> str | None:
         parts = pieces(found, view, facts.mss, facts.where.rtt or 0)
         spent = np.bincount(parts.why, parts.end - parts.start, minlength=len(Why))
         own = spent[[Why.SPACED, Why.CLOCKED, Why.WINDOW, Why.REPAIR]]
-        bursts = int((parts.why == Why.SPACED).sum())
+        bursts = int(np.isin(parts.why, (Why.SPACED, Why.CLOCKED)).sum())  # some leave when an ACK arrives by chance
         sent = int((found.end - found.seq).sum())
         took = int(found.time[-1] - found.time[0])
         small = bursts and sent / bursts <= max(3 * facts.mss, _PACED_NS * sent / max(took, 1))
-        if small and spent[Why.SPACED] > _PACED * own.sum():
+        if small and spent[Why.SPACED] > SPREAD * own.sum():
             return "bbr"
     events = _events(found, facts.where.rtt or 0)
     if len(events) < _EVENTS:
         return None
     if _too_many(events, int(found.time[-1] - found.time[0]), facts.where.rtt or 1, facts.mss):
         return "bbr"
-    share = median(after / before for before, after in events)
-    return "reno" if share < _HALVED else "cubic" if share < _KEPT else "bbr"
+    few = len(events) == _EVENTS
+    share = median(after / before for before, after in (events[-1:] if few else events))
+    if share >= _KEPT:
+        return None if few else "bbr"
+    return "reno" if share < _HALVED else "cubic"
 
 
 def _too_many(events: list[tuple[int, int]], took: int, rtt: int, mss: int) -> bool:

@@ -9,12 +9,13 @@ from typing import Any
 from lab.errors import InputError
 from lab.ext.explain.behaviour import Behaviour, behaviour
 from lab.ext.explain.explaining import Closely, Facts
-from lab.ext.explain.limits import Limit
+from lab.ext.explain.limits import NAMED, Limit
 from lab.ext.explain.measuring import SeenPath, frames, measure, rounded
 from lab.ext.explain.place import to_acks
+from lab.ext.explain.writer import memory
 from lab.metric.arrays import np
 from lab.model.scenario import KernelTraits
-from lab.model.skb import gso_bytes, overhead
+from lab.model.skb import overhead
 from lab.report.wording import figure
 from lab.spec.baseline import HOST
 from lab.spec.parts import MTU_MAX, MTU_MIN, MTU_MIN_IPV6
@@ -24,7 +25,6 @@ LONGEST = 300  # seconds, and bytes: a trial of more would take hours
 MOST = 400_000_000
 _LEAST = 3  # segments
 _BLIND = 0.5  # of the time without a known limit
-_NAMED = 0.01  # of the time: a limit that is worth an arm
 _DISORDER = 0.05  # of the time
 _RMEM, _WMEM = "net.ipv4.tcp_rmem", "net.ipv4.tcp_wmem"
 _OPENING = 65535  # bytes: no window of a SYN is larger (RFC 7323 2.2)
@@ -154,11 +154,12 @@ def _beyond(path: SeenPath, program: Behaviour) -> str:
 
 
 def _goodput(seen: Closely) -> float:
-    """Return the payload in bit/s, from the first segment to the ACK of the last one."""
+    """Return the payload in bit/s, from the first segment to the ACK of the last one, as `metric.capture_goodput`."""
     found = seen.found
-    last = min(int(found.end.max()), int(found.ack.max()))
+    first, last = int(found.seq[0]), min(int(found.end.max()), int(found.ack.max()))
     took = int(found.ack_time[np.searchsorted(found.ack, last)] - found.time[0])
-    return 8e9 * (last - int(found.seq[0])) / took if took > 0 else 0.0
+    at_once = found.ack[found.ack_time <= found.time[0]]  # at the receiver, the first segment's ACK
+    return 8e9 * (last - max(first, int(at_once.max(initial=first)))) / took if took > 0 else 0.0
 
 
 def _mean_rtt(seen: Closely) -> Duration | None:
@@ -170,7 +171,7 @@ def _rate(path: SeenPath, shares: Mapping[Limit, float], least: float) -> FoundS
     """Return the path's rate. A greedy program needs one: then, an unknown rate is far above `least`, in bit/s."""
     if path.rate is None:
         return FoundSetting(str(rounded(_AMPLE * least)), "unknown; this rate limits nothing") if least else None
-    how = "used in full" if shares.get(Limit.RATE, 0) > _NAMED else "at which bursts passed the bottleneck"
+    how = "used in full" if shares.get(Limit.RATE, 0) > NAMED else "at which bursts passed the bottleneck"
     return FoundSetting(str(rounded(path.rate)), f"of whole frames: the rate {how}")
 
 
@@ -206,7 +207,7 @@ def _sysctls(seen: Closely, path: SeenPath, program: Behaviour) -> dict[str, dic
         if not has and (opened or name == "tcp_timestamps"):
             for host in found.values():
                 host[f"net.ipv4.{name}"] = FoundSetting("0", "the packets do not have it")
-    if shares.get(Limit.SEND_BUFFER, 0) >= _NAMED and path.flight:
+    if path.flight:
         most = _send_buffer(path)
         found["sender"][_WMEM] = FoundSetting(
             f"{min(4096, most)} {min(16384, most)} {most}",
@@ -225,7 +226,7 @@ def _sysctls(seen: Closely, path: SeenPath, program: Behaviour) -> dict[str, dic
 def _receive_buffers(path: SeenPath, program: Behaviour, shares: Mapping[Limit, float]) -> tuple[int, int] | None:
     """Return the first and the largest size of the receive buffer; None if the lab's sizes fit.
 
-    The window of a slow reader does not show how large its buffer might have become.
+    A buffer that limited the transfer does not become larger than it was: how far it grows depends on single reads.
     """
     assert path.window is not None
     _, usual, largest = (int(text) for text in HOST[_RMEM].split())
@@ -233,9 +234,11 @@ def _receive_buffers(path: SeenPath, program: Behaviour, shares: Mapping[Limit, 
     opening = path.opening if path.opening is not None else _OPENING
     small = opening <= _OPENING - 2 * path.mss
     first = 2 * (opening + path.mss - 1) if small else usual
-    limited = shares.get(Limit.WINDOW, 0) + shares.get(Limit.ZERO_WINDOW, 0) >= _NAMED
-    if not limited or (program.kind == "PacedReader" and not small):
+    limited = shares.get(Limit.WINDOW, 0) + shares.get(Limit.ZERO_WINDOW, 0) >= NAMED
+    if not limited:
         most = max(most, largest)
+    elif program.kind == "PacedReader":  # its unread data keeps the window below the size of the buffer
+        most = max(most, first)
     found = min(first, most), most
     return None if found == (usual, largest) else found
 
@@ -248,15 +251,8 @@ def _receive_buffer(path: SeenPath, window: int) -> int:
 
 
 def _send_buffer(path: SeenPath) -> int:
-    """Return the buffer whose writer is woken at this flight: when a third is free (sk_stream_is_writeable).
-
-    The flight's memory includes the heads of skbs, whose size follows from the pacing rate as in tcp_tso_autosize(): a
-    millisecond at 1.2 times the rate, more over short round trips.
-    """
-    kernel = KernelTraits()
-    size = 1.2 * path.flight / max(path.rtt, 1) * 1e6 + (gso_bytes(kernel) >> min(path.rtt // 1000 >> 9, 62))
-    segments = min(max(int(size // path.mss), 2), max(gso_bytes(kernel) // path.mss, 2))
-    return round(1.5 * path.flight * (1 + overhead(kernel) / (segments * path.mss)))
+    """Return the buffer whose writer is woken at this flight: when a third is free (sk_stream_is_writeable)."""
+    return round(1.5 * path.flight * memory(path, path.flight))
 
 
 def _undoing(
@@ -266,7 +262,7 @@ def _undoing(
     shares = seen.explanation.shares
 
     def has(*limits: Limit) -> bool:
-        return sum(shares.get(each, 0.0) for each in limits) >= _NAMED
+        return sum(shares.get(each, 0.0) for each in limits) >= NAMED
 
     def buffer(name: str, host: str, sysctl: str, words: str, limits: tuple[Limit, ...]) -> Undo:
         least, first, most = sysctls[host][sysctl].value.split()

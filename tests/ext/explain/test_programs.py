@@ -1,0 +1,193 @@
+"""`lab explain --rebuild` finds the pace of programs that read or write slowly, and the path below them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from lab.ext.explain.explaining import look_closely
+from lab.ext.explain.measuring import SeenPath, measure
+from lab.ext.explain.planning import RebuildPlan, plan
+from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, handshake, pcap, windows
+
+RTT = 20.0  # ms
+WINDOW = 40_000
+FRAME = MSS + 40 + 38  # these captures have no timestamps
+
+
+def _planned(tmp_path: Path, packets: list[Packet]) -> RebuildPlan:
+    return plan(look_closely(_written(tmp_path, packets)))
+
+
+def _measured(tmp_path: Path, packets: list[Packet]) -> SeenPath:
+    return measure(look_closely(_written(tmp_path, packets)))
+
+
+def _written(tmp_path: Path, packets: list[Packet]) -> Path:
+    file = tmp_path / "capture.pcap"
+    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
+    return file
+
+
+def _sent(at: float, start: int, end: int) -> list[Packet]:
+    """Return segments from one number to another, that leave together."""
+    return [Packet(at, seq=number, size=min(MSS, end - number)) for number in range(start, end, MSS)]
+
+
+def _read_slowly(
+    reads: Sequence[float], block: int, hidden: Sequence[int] = (), less: int = 0, ends: bool = True
+) -> list[Packet]:
+    """Return a transfer whose reader takes a block at each of these times after its accept, in ms.
+
+    The window is full between reads. The capture lacks the ACKs that announce the `hidden` reads. Each read
+    makes room for `less` bytes less, because packets need memory. The receiver's FIN follows the last read.
+    """
+    packets, total, sent = handshake(RTT), block * len(reads), 1
+    edge = 1 + WINDOW
+    for turn, read in enumerate([-RTT / 2, *(each + RTT / 2 for each in reads)]):
+        at, acked = RTT + RTT / 2 + read, sent
+        if turn:
+            edge += block - less
+        if turn == len(reads):
+            packets.append(Packet(at, back=True, ack=acked, window=WINDOW, flags=ACK | FIN if ends else ACK))
+            break
+        if turn and turn not in hidden:
+            packets.append(Packet(at, back=True, ack=acked, window=edge - acked))
+        until = total + 1 if turn == len(reads) - 1 else min(edge, total + 1)
+        packets += _sent(at + 0.01, sent, until)
+        packets += [Packet(at + RTT + 0.01, back=True, ack=until, window=edge - until)] if until > sent else []
+        sent = until
+    return packets
+
+
+@pytest.mark.parametrize(("hidden", "less"), [((), 0), ((3, 6, 7), 0), ((), 700)])
+def test_regular_reads_have_their_size_and_period(tmp_path: Path, hidden: Sequence[int], less: int) -> None:
+    made = _planned(tmp_path, _read_slowly([200 * turn for turn in range(1, 13)], 30_000, hidden, less))
+    fields = made.program.fields
+    assert made.program.kind == "PacedReader"
+    assert (fields["rate"], fields["block"], fields["duration"]) == ("1.2 Mbit/s", "30000 B", "2500.001 ms")
+
+
+def test_reads_of_a_connection_without_an_end_have_the_size_that_the_window_shows(tmp_path: Path) -> None:
+    fields = _planned(tmp_path, _read_slowly([200 * turn for turn in range(1, 13)], 30_000, ends=False)).program.fields
+    assert fields["block"] == "30000 B"
+
+
+def test_irregular_reads_have_the_mean_rate_of_the_transfer(tmp_path: Path) -> None:
+    reads = [130, 330, 610, 700, 990, 1030, 1400, 1570, 1600, 2000, 2290, 2400]
+    fields = _planned(tmp_path, _read_slowly(reads, 30_000)).program.fields
+    assert fields["rate"] == "1.2 Mbit/s"  # 12 blocks in 2.4 s
+
+
+def test_the_buffer_of_a_slow_reader_does_not_grow_beyond_what_its_window_shows(tmp_path: Path) -> None:
+    made = _planned(tmp_path, _read_slowly([200 * turn for turn in range(1, 13)], 30_000))
+    _, first, most = map(int, made.sysctls["receiver"]["net.ipv4.tcp_rmem"].value.split())
+    assert first == most < 4 * WINDOW
+
+
+def test_a_reader_shows_in_acks_that_wait_for_it(tmp_path: Path) -> None:
+    """A large window does not become smaller, but its ACKs stop until the program reads (__tcp_ack_snd_check)."""
+    packets, block, end = handshake(RTT, scale=7), 30 * MSS, 1
+    for turn in range(1, 13):
+        at = RTT + 100 * turn  # the ACK of the accept arrives after half a round trip, and that of a read as well
+        first, end = end, end + block
+        packets += _sent(at - 98, first, end)
+        packets += [Packet(at - 78, back=True, ack=first + 2 * MSS * pair, window=4000) for pair in range(1, 10)]
+        packets += [Packet(at + RTT, back=True, ack=end, window=4000, flags=ACK | FIN if turn == 12 else ACK)]
+    fields = _planned(tmp_path, packets).program.fields
+    assert (fields["block"], fields["rate"]) == (f"{block} B", "3.475 Mbit/s")
+
+
+def test_a_window_that_stays_full_is_read_segment_by_segment(tmp_path: Path) -> None:
+    assert _planned(tmp_path, windows(40, [45] * 20)).program.fields["watermark"] == "1 B"
+
+
+def test_goodput_does_not_count_what_was_acknowledged_when_the_first_segment_passed(tmp_path: Path) -> None:
+    """At the receiver, a segment and its ACK pass at the same time; `metric.capture_goodput` counts from there, too."""
+    packets = handshake(50, at="receiver")
+    for turn in range(10):
+        packets.append(Packet(100 + 200 * turn, seq=1 + 1000 * turn, size=1000, flags=ACK | PSH))
+        packets.append(Packet(100 + 200 * turn, back=True, ack=1001 + 1000 * turn))
+    assert _planned(tmp_path, packets).goodput.bps == 9 * 8000 / 1.8
+
+
+def _written_slowly(block: int, flight: int, cycle: float) -> list[Packet]:
+    """Return a transfer of ten blocks, one in each `cycle`, of which `flight` segments leave in each round trip."""
+    packets, seq = handshake(RTT), 1
+    for turn in range(10):
+        end = 1 + block * (turn + 1)
+        at = 2 * RTT + cycle * turn
+        while seq < end:
+            until = min(seq + flight * MSS, end)
+            packets += _sent(at, seq, until)
+            packets.append(Packet(at + RTT, back=True, ack=until))
+            seq, at = until, at + RTT
+    return packets
+
+
+def test_the_pause_of_a_writer_begins_when_its_write_fits_into_the_send_buffer(tmp_path: Path) -> None:
+    """The buffer holds two windows of ten segments, 2,304 B each, or 35.8 kB with the heads of skbs.
+
+    The program is woken whenever a third of it is free. Its write of 69 segments returns when the last 35.8 kB fit:
+    after six thirds, 71.6 kB, which takes five round trips of ten segments.
+    """
+    fields = _planned(tmp_path, _written_slowly(69 * MSS, 10, 400)).program.fields
+    assert (fields["block"], fields["effort"]) == (f"{69 * MSS} B", "300 ms")
+    fields = _planned(tmp_path, _written_slowly(20 * MSS, 10, 400)).program.fields
+    assert fields["effort"] == "400 ms"  # it fits at once
+
+
+def test_acks_of_super_packets_show_the_rate_although_each_comes_with_others(tmp_path: Path) -> None:
+    """Super-packets of ten segments take 2 ms; each causes five ACKs, 0.01 ms apart. Most ACKs are not 0.4 ms apart."""
+    packets, frames = handshake(RTT, scale=7), 10
+    size = frames * MSS
+    for number in range(60):
+        flight, place = divmod(number, 6)
+        packets.append(Packet(2 * RTT * (1 + flight) + 0.001 * place, seq=1 + number * size, size=size))
+        done = 2 * RTT * (1 + flight) + RTT + 2 * (place + 1)
+        for pair in range(1, 6):
+            packets.append(Packet(done + 0.01 * pair, back=True, ack=1 + number * size + 2 * MSS * pair, window=4000))
+    rate = _measured(tmp_path, packets).rate
+    assert rate == pytest.approx(frames * 8 * FRAME / 0.002, rel=0.001)
+
+
+def test_lone_segments_show_the_rate_by_their_size(tmp_path: Path) -> None:
+    """At 1 Mbit/s, a segment of 1,448 B takes 10.784 ms longer than one of 100 B, and so does its ACK."""
+    packets, seq = handshake(RTT), 1
+    for turn in range(20):
+        at, size = 2 * RTT + 400 * turn, (100, 1448)[turn % 2]
+        packets.append(Packet(at, seq=seq, size=size, flags=ACK | PSH))
+        packets.append(Packet(at + RTT + (10.784 if turn % 2 else 0), back=True, ack=seq + size))
+        packets.append(Packet(at + RTT + 30, back=True, ack=seq + size, seq=1 + 2 * turn, size=2, flags=ACK | PSH))
+        seq += size
+    assert _measured(tmp_path, packets).rate == pytest.approx(1e6, rel=0.001)
+
+
+def test_a_sender_that_spaces_segments_is_bbr_although_many_are_near_an_ack_by_chance(tmp_path: Path) -> None:
+    packets, two = handshake(RTT, scale=7), 2 * 1460
+    packets += [Packet(2 * RTT + 1.5 * turn, seq=1 + two * turn, size=two) for turn in range(400)]
+    for turn in range(400):  # three of five segments leave less than 0.5 ms after an ACK
+        late = 1.5 * (turn - turn % 5 + (0, 1, 1, 2, 2)[turn % 5])
+        packets.append(Packet(3 * RTT + late + 6.8, back=True, ack=1 + two * (turn + 1), window=4000))
+    assert _measured(tmp_path, packets).congestion == "bbr"
+
+
+@pytest.mark.parametrize(("kept", "name"), [(0.5, "reno"), (0.7, "cubic")])
+def test_two_losses_show_the_congestion_control(tmp_path: Path, kept: float, name: str) -> None:
+    """The first loss ends slow start, and leaves half of an overshoot in any case."""
+    packets, at, seq = handshake(RTT), 2 * RTT, 1
+    for before, share in ((40, 0.5), (20, kept), (round(20 * kept), 1.0)):
+        for _ in range(12):
+            packets += _sent(at, seq, seq + before * MSS)
+            packets.append(Packet(at + RTT, back=True, ack=seq + before * MSS))
+            seq, at = seq + before * MSS, at + RTT
+        if share == 1:
+            break
+        packets += _sent(at, seq, seq + before * MSS)
+        packets += [Packet(at + RTT + 0.1 * turn, back=True, ack=seq) for turn in range(4)]
+        packets.append(Packet(at + RTT + 1, seq=seq, size=MSS))
+        packets.append(Packet(at + 2 * RTT + 1, back=True, ack=seq + before * MSS))
+        seq, at = seq + before * MSS, at + 2 * RTT + 1
+    assert _measured(tmp_path, packets).congestion == name
