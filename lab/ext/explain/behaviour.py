@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from lab.ext.explain.explaining import Closely
 from lab.ext.explain.limits import NAMED, SAME_MOMENT_NS, Limit
 from lab.ext.explain.measuring import SeenPath, rounded
-from lab.ext.explain.reader import reads_at_once, slow_reads
-from lab.ext.explain.writer import slow_writes
+from lab.ext.explain.reader import SlowReads, reads_at_once, slow_reads
+from lab.ext.explain.writer import SlowWrites, slow_writes
 from lab.metric.arrays import Ints, np
 from lab.units import Duration, Size
 
@@ -55,23 +55,16 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
     if answers.any() and waits >= _TURNS:
         return _exchange(seen, path, spent(Limit.NAGLE) > _RESTS)
     common: dict[str, str | int] = {"ip": 6} if path.ipv6 else {}
-    if found := _reader(seen, path, common):
-        return found
-    congestion = {"congestion": path.congestion} if path.congestion else {}
     sent = int((seen.found.end - seen.found.seq)[~seen.found.again].sum())
+    reads = slow_reads(seen, path.rtt, path.mss)
+    writes = slow_writes(seen, path, sent) if spent(Limit.IDLE) >= _RESTS else None
+    if reads and not (writes and writes.regular):  # a slow reader's window is full, and its sender seldom idle
+        return _reader(reads, common)
+    congestion = {"congestion": path.congestion} if path.congestion else {}
+    if writes:
+        return _writer(writes, {**congestion, **common})
     longest = Duration(10**9 * (10 + _LONGER * (seen.explanation.end - seen.explanation.start) // 10**9))
     fields: dict[str, str | int] = {"size": str(Size(sent)), "duration": str(longest), **congestion, **common}
-    if spent(Limit.IDLE) >= _RESTS and (writes := slow_writes(seen, path, sent)):
-        step = 10**6 if writes.cycle > 10**7 else 10**3
-        lasts = Duration(step * round((writes.count - 0.5) * writes.cycle / step))  # the last begins before its end
-        effort = Duration(1000 * (writes.pause // 1000))
-        block = str(Size(writes.block))
-        return Behaviour(
-            "Bulk",
-            {"duration": str(lasts), "block": block, "effort": str(effort), **congestion, **common},
-            f"the program writes {writes.block:,} B, and then pauses for {effort}",
-            ("whether the program's writes all have the same size: the rebuilt ones do",),
-        )
     if spent(Limit.WINDOW) >= NAMED and reads_at_once(seen.found, path.mss):
         fields["watermark"] = "1 B"  # default: the program sleeps until more is unread, which a small window shows
     idle = f"{100 * shares.get(Limit.IDLE, 0.0):.0f} %"
@@ -80,11 +73,18 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
     return Behaviour("Bulk", fields, words, unknown if spent(Limit.IDLE) >= _RESTS else ())
 
 
-def _reader(seen: Closely, path: SeenPath, common: Mapping[str, str | int]) -> Behaviour | None:
-    """Return a reader with a rate of its own if unread data limited the transfer, else None."""
-    reads = slow_reads(seen, path.rtt, path.mss)
-    if reads is None:
-        return None
+def _writer(writes: SlowWrites, common: Mapping[str, str | int]) -> Behaviour:
+    effort = Duration(1000 * (writes.pause // 1000))
+    block, lasts = str(Size(writes.block)), str(Duration(1000 * (writes.lasts // 1000)))
+    return Behaviour(
+        "Bulk",
+        {"duration": lasts, "block": block, "effort": str(effort), **common},
+        f"the program writes {writes.block:,} B, and then pauses for {effort}",
+        ("whether the program's writes all have the same size: the rebuilt ones do",),
+    )
+
+
+def _reader(reads: SlowReads, common: Mapping[str, str | int]) -> Behaviour:
     rate = rounded(8e9 * reads.block / reads.period)
     lasts = (reads.count + 0.5) * 8e9 * reads.block / rate.bps  # the reader begins whole blocks only
     return Behaviour(

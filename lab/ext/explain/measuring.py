@@ -188,6 +188,14 @@ def _woken(seen: Closely) -> int:
     return int(np.median(flight)) if len(flight) else 0
 
 
+def writes_end(seen: Closely) -> bool:
+    """Return whether smaller segments show that the program's data ended before the connection did."""
+    facts, found = seen.explanation.facts, seen.found
+    assert facts is not None
+    smaller = ((found.end - found.seq) % facts.mss > 0) & ~found.again
+    return bool(smaller[:-1].any())
+
+
 def _congestion(seen: Closely) -> str | None:
     """Return the congestion control that the reactions to losses show, or None.
 
@@ -198,13 +206,16 @@ def _congestion(seen: Closely) -> str | None:
     assert facts is not None
     if facts.where.name == "sender":
         parts = pieces(found, view, facts.mss, facts.where.rtt or 0)
-        spent = np.bincount(parts.why, parts.end - parts.start, minlength=len(Why))
-        own = spent[[Why.SPACED, Why.CLOCKED, Why.WINDOW, Why.REPAIR]]
-        bursts = int(np.isin(parts.why, (Why.SPACED, Why.CLOCKED)).sum())  # some leave when an ACK arrives by chance
+        paced = parts.why == Why.SPACED
+        if not writes_end(seen):  # then pauses without data in flight are the sender's
+            paced |= parts.why == Why.IDLE
+        length = parts.end - parts.start
+        own = int(length[paced | np.isin(parts.why, (Why.CLOCKED, Why.WINDOW, Why.REPAIR))].sum())
+        bursts = int((paced | (parts.why == Why.CLOCKED)).sum())  # some leave when an ACK arrives by chance
         sent = int((found.end - found.seq).sum())
         took = int(found.time[-1] - found.time[0])
         small = bursts and sent / bursts <= max(3 * facts.mss, _PACED_NS * sent / max(took, 1))
-        if small and spent[Why.SPACED] > SPREAD * own.sum():
+        if small and length[paced].sum() > SPREAD * own:
             return "bbr"
     events = _events(found, facts.where.rtt or 0)
     if len(events) < _EVENTS:

@@ -11,41 +11,56 @@ from math import ceil
 
 from lab.ext.explain.explaining import Closely
 from lab.ext.explain.gaps import Why, pieces
-from lab.ext.explain.limits import SAME_MOMENT_NS
-from lab.ext.explain.measuring import SeenPath
+from lab.ext.explain.limits import NAMED, SAME_MOMENT_NS, Limit
+from lab.ext.explain.measuring import SeenPath, writes_end
 from lab.metric.arrays import Ints, np
 from lab.model.scenario import KernelTraits
 from lab.model.skb import SHARED_INFO, SK_BUFF, gso_bytes, kmalloc, overhead, tcp_header
 
 _PAUSES = 3  # fewer show no regular writes
+_ALIKE = 0.05  # of the median: times from write to write that are the same
+_MOST = 0.5  # of these times
 _INITIAL = 10  # segments: TCP_INIT_CWND
 
 
 @dataclass(frozen=True)
 class SlowWrites:
-    """Holds how a program writes: `count` blocks of so many bytes, one in each `cycle`, and its pauses. In ns."""
+    """Holds how a program writes: `block` bytes at a time, and its pause before each write. Times are in ns.
+
+    `lasts` is the time from a pause before the first write to the last pause.
+    """
 
     block: int
-    count: int
-    cycle: int
     pause: int
+    lasts: int
+    regular: bool  # whether most pauses have the same length
 
 
 def slow_writes(seen: Closely, path: SeenPath, sent: int) -> SlowWrites | None:
-    """Return the writes of a program that paused again and again, or None. `sent` is the number of bytes in all."""
+    """Return the writes of a program that paused again and again, or None. `sent` is the number of bytes in all.
+
+    If most of the times from write to write are the same, the others are those of writes that waited, or that do not
+    show one by one.
+    """
+    if not writes_end(seen):
+        return None
     parts = pieces(seen.found, seen.view, path.mss, path.rtt)
     idle = (parts.why == Why.IDLE) & (parts.end - parts.start > SAME_MOMENT_NS)
-    count = int(idle.sum())
-    if count < _PAUSES:
+    if int(idle.sum()) < _PAUSES:
         return None
     starts = np.concatenate((seen.view.left[:1], parts.end[idle]))
-    cycle = (int(starts[-1]) - int(starts[0])) // count
-    last = int(np.searchsorted(seen.view.left, starts[-1]))
-    size = (seen.found.end - seen.found.seq)[seen.view.order]
-    fresh = ~seen.found.again[seen.view.order]
-    block = min(max(int((size * fresh)[:last].sum()) // count, 1), sent)
+    size = np.where(seen.found.again, 0, seen.found.end - seen.found.seq)[seen.view.order]
+    reached = np.concatenate(([0], np.cumsum(size)))[np.searchsorted(seen.view.left, starts)]
+    cycles, sizes = np.diff(starts), np.diff(reached)
+    usual = np.abs(cycles - np.median(cycles)) <= _ALIKE * np.median(cycles)
+    regular = float(usual.mean()) > _MOST
+    chosen = usual if regular else np.ones(len(cycles), bool)
+    cycle = max(int(cycles[chosen].mean()), 1000)
+    block = min(max(round(float(sizes[chosen].mean())), 1), sent)
     pause = max(cycle - _waited(seen, path, starts, block), 1000)
-    return SlowWrites(block, max(round(sent / block), 1), max(cycle, 1000), pause)
+    after = max(round((sent - int(reached[-1])) / block) - 1, 0)  # writes that do not show one by one
+    lasts = int(starts[-1] - starts[0]) + after * cycle + pause // 2
+    return SlowWrites(block, pause, lasts, regular)
 
 
 def memory(path: SeenPath, flight: int) -> float:
@@ -83,6 +98,8 @@ def _waited(seen: Closely, path: SeenPath, starts: Ints, block: int) -> int:
 
     Linux wakes the program each time that a third of a full buffer is free (sk_stream_is_writeable).
     """
+    if not path.flight and seen.explanation.shares.get(Limit.WINDOW, 0.0) >= NAMED:
+        return 0  # the flight shows the receive window, and so not how large the send buffer is
     found, view, holds = seen.found, seen.view, _holds(seen, path)
     need = ceil(max(block - holds, 0) / (holds / 3)) * holds / 3
     if not need:

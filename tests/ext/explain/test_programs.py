@@ -113,16 +113,20 @@ def test_goodput_does_not_count_what_was_acknowledged_when_the_first_segment_pas
     assert _planned(tmp_path, packets).goodput.bps == 9 * 8000 / 1.8
 
 
-def _written_slowly(block: int, flight: int, cycle: float) -> list[Packet]:
-    """Return a transfer of ten blocks, one in each `cycle`, of which `flight` segments leave in each round trip."""
+def _written_slowly(block: int, flight: int, cycle: float, together: int = 1, window: int = 65535) -> list[Packet]:
+    """Return a transfer of ten blocks, one in each `cycle`, of which `flight` segments leave in each round trip.
+
+    The first ones wait, and leave `together`. The window is `window`, and half of it after every other flight.
+    """
     packets, seq = handshake(RTT), 1
-    for turn in range(10):
+    for turn in range(together - 1, 10):
         end = 1 + block * (turn + 1)
-        at = 2 * RTT + cycle * turn
+        at = 2 * RTT + cycle * (turn if seq > 1 else 0)
         while seq < end:
             until = min(seq + flight * MSS, end)
             packets += _sent(at, seq, until)
-            packets.append(Packet(at + RTT, back=True, ack=until))
+            room = window if window == 65535 or len(packets) % 2 else window // 2
+            packets.append(Packet(at + RTT, back=True, ack=until, window=room))
             seq, at = until, at + RTT
     return packets
 
@@ -133,10 +137,29 @@ def test_the_pause_of_a_writer_begins_when_its_write_fits_into_the_send_buffer(t
     The program is woken whenever a third of it is free. Its write of 69 segments returns when the last 35.8 kB fit:
     after six thirds, 71.6 kB, which takes five round trips of ten segments.
     """
-    fields = _planned(tmp_path, _written_slowly(69 * MSS, 10, 400)).program.fields
-    assert (fields["block"], fields["effort"]) == (f"{69 * MSS} B", "300 ms")
-    fields = _planned(tmp_path, _written_slowly(20 * MSS, 10, 400)).program.fields
+    fields = _planned(tmp_path, _written_slowly(69 * MSS - 100, 10, 400)).program.fields
+    assert (fields["block"], fields["effort"]) == (f"{69 * MSS - 100} B", "300 ms")
+    fields = _planned(tmp_path, _written_slowly(20 * MSS - 100, 10, 400)).program.fields
     assert fields["effort"] == "400 ms"  # it fits at once
+
+
+def test_writes_that_left_together_do_not_make_the_others_larger(tmp_path: Path) -> None:
+    fields = _planned(tmp_path, _written_slowly(20 * MSS - 100, 10, 400, together=3)).program.fields
+    assert (fields["block"], fields["effort"]) == (f"{20 * MSS - 100} B", "400 ms")
+
+
+def test_a_regular_writer_is_no_slow_reader_although_a_small_window_becomes_smaller(tmp_path: Path) -> None:
+    fields = _planned(tmp_path, _written_slowly(69 * MSS - 100, 10, 400, window=24_000)).program.fields
+    assert (fields["block"], fields["effort"]) == (f"{69 * MSS - 100} B", "400 ms")  # no flight shows the send buffer
+
+
+def test_pauses_without_the_end_of_a_write_are_those_of_a_sender_that_spaces_segments(tmp_path: Path) -> None:
+    packets, two = handshake(2), 2 * 1460
+    for turn in range(400):
+        packets.append(Packet(4 + 3 * turn, seq=1 + two * turn, size=two))
+        packets.append(Packet(6 + 3 * turn, back=True, ack=1 + two * (turn + 1)))
+    made = _planned(tmp_path, packets)
+    assert (made.path.congestion, "effort" in made.program.fields) == ("bbr", False)
 
 
 def test_acks_of_super_packets_show_the_rate_although_each_comes_with_others(tmp_path: Path) -> None:
