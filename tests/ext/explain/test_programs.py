@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from lab.errors import InputError
+from lab.ext.explain import files
 from lab.ext.explain.explaining import look_closely
 from lab.ext.explain.measuring import SeenPath, measure
 from lab.ext.explain.planning import RebuildPlan, plan
+from tests.examples import examples
 from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, handshake, pcap, windows
 
 RTT = 20.0  # ms
@@ -214,3 +221,22 @@ def test_two_losses_show_the_congestion_control(tmp_path: Path, kept: float, nam
         packets.append(Packet(at + 2 * RTT + 1, back=True, ack=seq + before * MSS))
         seq, at = seq + before * MSS, at + 2 * RTT + 1
     assert _measured(tmp_path, packets).congestion == name
+
+
+@examples(30)
+@given(random=st.randoms(use_true_random=False))
+def test_damaged_captures_are_rebuilt_or_refused(random: Random, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Packets lack, have wrong windows, numbers or times, and no part of it is a traceback."""
+    slow = [_read_slowly([200 * turn for turn in range(1, 9)], 30_000), _written_slowly(69 * MSS - 100, 10, 400)]
+    packets = [each for each in random.choice(slow) if random.random() < 0.9][random.choice((0, 0, 50)) :]
+    for at in random.sample(range(len(packets)), len(packets) // 20):
+        one, number = packets[at], random.randrange(65536)
+        packets[at] = random.choice(
+            [replace(one, window=number), replace(one, seq=number), replace(one, ack=number), replace(one, ms=0.0)]
+        )
+    try:
+        made = _planned(tmp_path_factory.mktemp("damaged"), packets)
+    except InputError:
+        return
+    assert files.topology(made, "damaged")
+    assert files.check(made, "damaged")
