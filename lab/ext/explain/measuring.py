@@ -10,7 +10,7 @@ from lab.base import ethernet
 from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks
 from lab.ext.explain.explaining import Closely
 from lab.ext.explain.gaps import Why, pieces
-from lab.ext.explain.limits import NAMED, SPREAD, Limit
+from lab.ext.explain.limits import GROWING, NAMED, SPREAD, Limit
 from lab.ext.explain.lost import lost
 from lab.ext.explain.place import selected, to_acks
 from lab.ext.explain.rates import headers, joined, over_ipv6, payload_rate, segments
@@ -26,6 +26,8 @@ _NOTICED = 3  # full frames: a shorter queue is a burst's, and drops nothing
 _REPEAT = 2.5  # round trips: losses this close are one event, to which a sender reacts once
 # Of the flight after an event: Reno keeps 0.5, CUBIC 0.7 (RFC 9438 4.6), both less what recovery lacks; BBR keeps all
 _HALVED, _KEPT = 0.57, 0.85
+# HYSTART_DELAY_MIN, HYSTART_DELAY_MAX and HYSTART_MIN_SAMPLES of net/ipv4/tcp_cubic.c
+_HYSTART_LEAST_NS, _HYSTART_MOST_NS, _HYSTART_ACKS = 4_000_000, 16_000_000, 8
 _EVENTS = 2  # losses that tell how a sender reacts
 _REGULAR = 12  # losses that tell how often they come
 _BEYOND = 1.2  # times the growth
@@ -200,7 +202,8 @@ def _congestion(seen: Closely) -> str | None:
     """Return the congestion control that the reactions to losses show, or None.
 
     A sender without pacing sends when ACKs arrive. BBR sends at times of its own, and does not react to single losses.
-    The first loss often ends slow start, whose overshoot hides the reaction. So of two reactions, the second counts.
+    The first loss often ends slow start, whose overshoot hides the reaction. So of two reactions, the second counts. A
+    single one counts as Reno's only if the sender also went on after CUBIC would have left slow start.
     """
     facts, found, view = seen.explanation.facts, seen.found, seen.view
     assert facts is not None
@@ -219,7 +222,8 @@ def _congestion(seen: Closely) -> str | None:
             return "bbr"
     events = _events(found, facts.where.rtt or 0)
     if len(events) < _EVENTS:
-        return None
+        halved = bool(events) and events[0][1] < _HALVED * events[0][0]
+        return "reno" if halved and _overshot(found, facts.where.rtt or 0) else None
     if _too_many(events, int(found.time[-1] - found.time[0]), facts.where.rtt or 1, facts.mss):
         return "bbr"
     few = len(events) == _EVENTS
@@ -227,6 +231,30 @@ def _congestion(seen: Closely) -> str | None:
     if share >= _KEPT:
         return None if few else "bbr"
     return "reno" if share < _HALVED else "cubic"
+
+
+def _overshot(found: SegmentsAndAcks, rtt: int) -> bool:
+    """Return whether the flight grew as in slow start until a loss, although a queue stood for a round trip.
+
+    Linux's CUBIC leaves slow start in the first round trip whose first eight ACKs come later than without a queue: by
+    an eighth of the least round trip, but at least 4 ms and at most 16 ms (hystart_update).
+    """
+    times, since = to_acks(found)
+    began = int(found.time[found.again][0])
+    late = (since > rtt + min(max(rtt // 8, _HYSTART_LEAST_NS), _HYSTART_MOST_NS)) & (times < began)
+    row = np.flatnonzero(np.convolve(late, np.ones(_HYSTART_ACKS), "valid") == _HYSTART_ACKS)
+    if not len(row):
+        return False
+    last = int(row[0]) + _HYSTART_ACKS - 1
+    left = int(times[last] + since[last])
+    return left < began and _in_flight(found, began - 1) >= GROWING * _in_flight(found, left)
+
+
+def _in_flight(found: SegmentsAndAcks, at: int) -> int:
+    """Return the bytes in flight at this time."""
+    sent = int(np.searchsorted(found.time, at, side="right")) - 1
+    acked = int(np.searchsorted(found.ack_time, at, side="right")) - 1
+    return int(found.highest[sent] - found.ack[acked]) if sent >= 0 and acked >= 0 else 0
 
 
 def _too_many(events: list[tuple[int, int]], took: int, rtt: int, mss: int) -> bool:

@@ -223,6 +223,38 @@ def test_two_losses_show_the_congestion_control(tmp_path: Path, kept: float, nam
     assert _measured(tmp_path, packets).congestion == name
 
 
+def _overshooting(most: int, spared: int) -> list[Packet]:
+    """Return slow start through a bottleneck of 2 segments a ms, up to `most` in flight, and a loss that halves them.
+
+    From `spared` in flight on, an ACK releases one segment instead of two.
+    """
+    packets, acks, sent, free = handshake(2 * RTT, scale=7), 0, 0, 0.0
+    queue = [2 * RTT] * 10
+    arrivals: list[float] = []
+    while sent - acks < most and sent < 1500:
+        while queue:
+            at = queue.pop(0)
+            packets.append(Packet(at, seq=1 + sent * MSS, size=MSS))
+            sent, free = sent + 1, max(free, at + RTT) + 0.5
+            arrivals.append(free + RTT)
+        now, acks = arrivals[acks], acks + 1
+        packets.append(Packet(now, back=True, ack=1 + acks * MSS, window=4000))
+        queue = [now + 0.001] * (2 if sent - acks < spared else 1)
+    packets += [Packet(now + 0.1 * turn, back=True, ack=1 + acks * MSS, window=4000) for turn in range(1, 4)]
+    packets.append(Packet(now + 0.4, seq=1 + acks * MSS, size=MSS))
+    done = max(free, now) + 2 * RTT
+    packets.append(Packet(done, back=True, ack=1 + sent * MSS, window=4000))
+    packets += _sent(done + 0.01, 1 + sent * MSS, 1 + (sent + (sent - acks) // 2) * MSS)
+    packets.append(Packet(done + 4 * RTT, back=True, ack=1 + (sent + (sent - acks) // 2) * MSS, window=4000))
+    return packets
+
+
+def test_slow_start_into_a_standing_queue_is_not_cubic(tmp_path: Path) -> None:
+    """CUBIC would leave slow start with 160 segments in flight at most: 80 fill the path, and each round doubles."""
+    assert _measured(tmp_path, _overshooting(most=400, spared=400)).congestion == "reno"
+    assert _measured(tmp_path, _overshooting(most=400, spared=100)).congestion is None
+
+
 @examples(30)
 @given(random=st.randoms(use_true_random=False))
 def test_damaged_captures_are_rebuilt_or_refused(random: Random, tmp_path_factory: pytest.TempPathFactory) -> None:
