@@ -104,6 +104,17 @@ def _machine(request: pytest.FixtureRequest, common: Path) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _unflushed() -> Iterator[None]:
+    """Leave to the system when this process's files reach the disk. Only a power failure would show the difference.
+
+    A record has some ten files, and to wait for each takes as long as the rest of a small test.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
 @pytest.fixture(scope="session")
 def common(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
     """The folder that all workers of this run share."""

@@ -32,7 +32,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 def served(folder: Path) -> Iterator[str]:
     """A web server that knows nothing of the lab."""
     with socketserver.ThreadingTCPServer(("127.0.0.1", 0), partial(Handler, directory=str(folder))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield f"http://127.0.0.1:{server.server_address[1]}"
         finally:
