@@ -39,5 +39,5 @@ def test_the_schema_refuses_other_options(options: dict[str, Any]) -> None:
         jsonschema.validate(options, SCHEMA)
 
 
-def test_the_command_prints_the_schema(type_in: Type) -> None:
-    assert json.loads(type_in("lab schema run").stdout) == SCHEMA
+def test_the_command_prints_the_schema(type_here: Type) -> None:
+    assert json.loads(type_here("lab schema run").stdout) == SCHEMA

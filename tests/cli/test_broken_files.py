@@ -12,8 +12,8 @@ from tests.kinds import Type
 
 
 @pytest.fixture
-def project(type_in: Type, tmp_path: Path) -> Path:
-    assert type_in("lab new mine/whole").returncode == 0
+def project(type_here: Type, tmp_path: Path) -> Path:
+    assert type_here("lab new mine/whole").returncode == 0
     (tmp_path / "experiments" / "mine" / "broken.py").write_text("def x(:\n")
     (tmp_path / "topologies" / "odd.yaml").write_text("about: 3\n")
     return tmp_path
@@ -29,8 +29,8 @@ def test_the_list_shows_what_can_be_read_and_names_the_broken_files(type_in: Typ
 
 
 @pytest.mark.usefixtures("project")
-def test_the_list_as_json_has_the_mistakes_beside_the_claims(type_in: Type) -> None:
-    done = type_in("lab list mine --json")
+def test_the_list_as_json_has_the_mistakes_beside_the_claims(type_here: Type) -> None:
+    done = type_here("lab list mine --json")
     plain = json.loads(done.stdout)
     assert [row["claim"] for row in plain["claims"]] == ["mine/whole"]
     assert {error["file"] for error in plain["errors"]} == {"experiments/mine/broken.py", "topologies/odd.yaml"}
@@ -38,16 +38,16 @@ def test_the_list_as_json_has_the_mistakes_beside_the_claims(type_in: Type) -> N
 
 
 @pytest.mark.usefixtures("project")
-def test_an_article_shows_its_other_claims(type_in: Type) -> None:
-    done = type_in("lab show mine")
+def test_an_article_shows_its_other_claims(type_here: Type) -> None:
+    done = type_here("lab show mine")
     assert "mine/whole" in done.stdout
     assert done.stderr == "lab: experiments/mine/broken.py:1: not Python: invalid syntax\n"
     assert done.returncode == 2
 
 
-def test_an_article_of_broken_files_only_shows_their_mistakes(project: Path, type_in: Type) -> None:
+def test_an_article_of_broken_files_only_shows_their_mistakes(project: Path, type_here: Type) -> None:
     (project / "experiments" / "mine" / "whole.py").unlink()
-    done = type_in("lab show mine")
+    done = type_here("lab show mine")
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr == "lab: experiments/mine/broken.py:1: not Python: invalid syntax\n"
 
@@ -67,11 +67,11 @@ def test_an_article_of_broken_files_only_shows_their_mistakes(project: Path, typ
         ("lab new mine/two --template trasnfer", "did you mean 'transfer'?"),
     ],
 )
-def test_a_mistyped_name_gets_a_suggestion(type_in: Type, tmp_path: Path, typed: str, hint: str) -> None:
+def test_a_mistyped_name_gets_a_suggestion(type_here: Type, tmp_path: Path, typed: str, hint: str) -> None:
     (tmp_path / "bufferbloat.py").touch()
     (tmp_path / "exercise1.ipynb").touch()
     (tmp_path / "results").mkdir()
-    done = type_in(typed)
+    done = type_here(typed)
     assert done.returncode == 2
     assert hint in done.stderr
 
@@ -84,8 +84,8 @@ def test_suggestions() -> None:
     assert no_file(Path("no-folder/file")) == "no-folder/file: there is no folder no-folder"
 
 
-def test_verify_says_what_it_takes_and_how_to_verify_a_claim(type_in: Type) -> None:
-    done = type_in("lab verify tcp-bottleneck/window-plateau")
+def test_verify_says_what_it_takes_and_how_to_verify_a_claim(type_here: Type) -> None:
+    done = type_here("lab verify tcp-bottleneck/window-plateau")
     assert done.returncode == 2
     assert "`lab verify` takes a store or a bundle file" in done.stderr
     assert "`lab verify --only tcp-bottleneck/window-plateau`" in done.stderr

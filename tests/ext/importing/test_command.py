@@ -33,14 +33,14 @@ def test_what_is_written_passes_the_check(type_in: Type, folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_strict(type_in: Type) -> None:
-    assert type_in("lab import --strict two.clab.yml").returncode == 0
-    assert type_in("lab import --strict routed.clab.yml").returncode == 2
+def test_strict(type_here: Type) -> None:
+    assert type_here("lab import --strict two.clab.yml").returncode == 0
+    assert type_here("lab import --strict routed.clab.yml").returncode == 2
 
 
 @pytest.mark.usefixtures("folder")
-def test_without_a_file_it_prints_the_topology(type_in: Type) -> None:
-    done = type_in("lab import two.clab.yml")
+def test_without_a_file_it_prints_the_topology(type_here: Type) -> None:
+    done = type_here("lab import two.clab.yml")
     assert done.stdout.startswith(
         "# Imported from two.clab.yml with `lab import`.\nabout: two, imported from two.clab.yml.\n"
     )
@@ -48,8 +48,8 @@ def test_without_a_file_it_prints_the_topology(type_in: Type) -> None:
 
 
 @pytest.mark.usefixtures("folder")
-def test_json(type_in: Type) -> None:
-    answer = json.loads(type_in("lab import routed.clab.yml --json").stdout)
+def test_json(type_here: Type) -> None:
+    answer = json.loads(type_here("lab import routed.clab.yml --json").stdout)
     assert answer["topology"].startswith("# Imported from routed.clab.yml")
     assert answer["untaken"][0] == {
         "file": "routed.clab.yml",
@@ -59,11 +59,11 @@ def test_json(type_in: Type) -> None:
     assert answer["beside"] == {}
 
 
-def test_traces_are_written_beside(type_in: Type, folder: Path) -> None:
+def test_traces_are_written_beside(type_here: Type, folder: Path) -> None:
     (folder / "a.txt").write_text("0 12\n1 6\n")
-    assert type_in("lab import a.txt -o made/link.yaml").returncode == 0
+    assert type_here("lab import a.txt -o made/link.yaml").returncode == 0
     assert {path.name for path in (folder / "made").iterdir()} == {"link.yaml", "link-forward.csv"}
-    assert type_in("lab check made/link.yaml").returncode == 0
+    assert type_here("lab check made/link.yaml").returncode == 0
 
 
 @pytest.mark.usefixtures("folder")
@@ -81,11 +81,11 @@ def test_traces_are_written_beside(type_in: Type, folder: Path) -> None:
         ("lab import empty.sh", "lab: empty.sh:1: describes no host with a link"),
     ],
 )
-def test_mistakes(type_in: Type, folder: Path, command: str, message: str) -> None:
+def test_mistakes(type_here: Type, folder: Path, command: str, message: str) -> None:
     (folder / "binary").write_bytes(b"\x00\xff" * 100)
     (folder / "prose").write_text("Dear lab,\n")
     (folder / "empty.sh").write_text("")
-    done = type_in(command)
+    done = type_here(command)
     assert done.returncode in (2, 3)
     assert message in done.stderr
     assert "Traceback" not in done.stderr
