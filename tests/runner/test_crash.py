@@ -16,7 +16,7 @@ import pytest
 from lab.machine.kernel import Budget, UmlKernel, boot
 from tests.runner import killing
 
-pytestmark = [pytest.mark.guest, pytest.mark.alone, pytest.mark.needs("ip", "tc")]
+pytestmark = [pytest.mark.guest, pytest.mark.needs("ip", "tc")]
 
 ALONE = ["unshare", "--net", "--mount", "--pid", "--fork", "--mount-proc", "--propagation", "private"]
 SIDE_BY_SIDE = """
@@ -37,6 +37,7 @@ def nothing_left(answer: str, times: int) -> None:
     assert found["last"] in (0, 1), "the store is not what it was"
 
 
+@pytest.mark.alone
 @pytest.mark.usefixtures("kernel")
 @pytest.mark.skipif(not may_unshare(), reason="only root can be alone on a machine")
 def test_a_killed_run_leaves_nothing(times: int) -> None:

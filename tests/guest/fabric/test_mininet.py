@@ -15,7 +15,7 @@ from lab.record.record import Record
 from lab.spec import topology
 from lab.units import to_plain
 
-pytestmark = [pytest.mark.guest, pytest.mark.alone]
+pytestmark = pytest.mark.guest
 
 ROOT = Path(__file__).parents[3]
 LAN = """

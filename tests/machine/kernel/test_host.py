@@ -18,8 +18,6 @@ from lab.machine.kernel.host import running
 from lab.machine.kernel.host.running import Blocked, RunningKernel
 from lab.spec.variant import ResolvedVariant
 
-pytestmark = pytest.mark.alone
-
 ROOT = Path(__file__).parents[3]
 LAB = Path(sys.executable).with_name("lab")
 HERE = RunningKernel("6.1 #1", "0" * 16, 250)
@@ -66,6 +64,7 @@ def test_what_is_the_hosts_cannot_be_changed(tmp_path: Path, change: str) -> Non
     assert shell(tmp_path, f"({change}) 2>/dev/null || echo refused") == "refused\n"
 
 
+@pytest.mark.alone
 @namespaces
 @pytest.mark.needs("ip")
 def test_what_is_a_namespaces_own_can_and_goes_with_it(tmp_path: Path) -> None:
@@ -102,6 +101,7 @@ def until(true: Callable[[], bool]) -> bool:
 DEAF = "trap '' TERM INT HUP; (setsid sleep 98.{0} &); sleep 99.{0}"
 
 
+@pytest.mark.alone
 @namespaces
 @pytest.mark.parametrize("behind", [False, True], ids=["directly", "behind another user's program"])
 @pytest.mark.parametrize("how", ["ended", "supervisor killed", "launcher killed", "out of time"])
