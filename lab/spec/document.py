@@ -16,6 +16,7 @@ from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
 from lab.spec.errors import Problem, SpecError, display, file_bytes, unreadable
 
 Place = tuple[str | int, ...]  # the keys and indices that lead to a part of a document
+_Mistake = tuple[int, str]  # its line, and what is wrong
 MERGE_KEY = "tag:yaml.org,2002:merge"
 REPEATED = 10_000
 
@@ -52,40 +53,45 @@ def read(path: Path) -> Document:
     return parse(text, path)
 
 
-@lru_cache(maxsize=128)  # all claims of an article name the same few files
 def parse(text: str, path: Path) -> Document:
     """Return the document in `text`. Errors name `path`, which need not exist.
 
     Raises SpecError if the text is not a YAML mapping, or repeats a key.
     """
+    data, lines, mistakes = _parsed(text)
+    if mistakes:
+        raise SpecError([Problem(display(path), line, message) for line, message in mistakes])
+    return Document(path, data, lines)
+
+
+@lru_cache(maxsize=128)  # all claims of an article name the same few files
+def _parsed(text: str) -> tuple[Any, Mapping[Place, int], list[_Mistake]]:
+    """Return the data in `text`, its lines, and its mistakes."""
     yaml = YAML(typ="safe", pure=True)
+    walk = _Walk(yaml)
     try:
         root = yaml.compose(io.StringIO(text))
-        walk = _Walk(yaml, display(path))
         data = walk.plain(root, ()) if root else {}
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
         message = ", ".join(filter(None, (error.context, error.problem)))
         hint = "; indent with spaces, not tabs" if r"'\t'" in message else ""
-        raise SpecError([Problem(display(path), line, f"not YAML: {message}{hint}")]) from error
+        return {}, {}, [(line, f"not YAML: {message}{hint}")]
     except (YAMLError, ValueError, RecursionError) as error:
-        raise SpecError([Problem(display(path), 1, f"not YAML: {error}")]) from error
+        return {}, {}, [(1, f"not YAML: {error}")]
     if not isinstance(data, dict):
-        walk.problems.append(Problem(display(path), 1, "should be a mapping of keys to values"))
-    if walk.problems:
-        raise SpecError(walk.problems)
-    return Document(path, data, walk.lines)
+        walk.mistakes.append((1, "should be a mapping of keys to values"))
+    return data, walk.lines, walk.mistakes
 
 
 class _Walk:
     """Turns composed nodes into plain data. Unlike a YAML constructor, it records lines and all repeated keys."""
 
-    def __init__(self, yaml: YAML, file: str) -> None:
+    def __init__(self, yaml: YAML) -> None:
         self.yaml = yaml
-        self.file = file
         self.lines: dict[Place, int] = {}
-        self.problems: list[Problem] = []
+        self.mistakes: list[_Mistake] = []
         self.seen: set[int] = set()  # the ids of nodes, which live as long as the document
         self.repeated = 0  # values that an alias repeats
 
@@ -107,12 +113,10 @@ class _Walk:
             line = key_node.start_mark.line + 1
             key = str(key_node.value)
             if not isinstance(key_node.value, str) or key_node.tag == MERGE_KEY:
-                self.problems.append(Problem(self.file, line, "a key should be a plain word"))
+                self.mistakes.append((line, "a key should be a plain word"))
             elif key in data:
                 first = self.lines[(*place, key)]
-                self.problems.append(
-                    Problem(self.file, line, f"'{key}' is given twice, first on line {first}; remove one")
-                )
+                self.mistakes.append((line, f"'{key}' is given twice, first on line {first}; remove one"))
             else:
                 self.lines[(*place, key)] = line
                 data[key] = self.plain(value, (*place, key))

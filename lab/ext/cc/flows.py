@@ -42,7 +42,7 @@ def mistake(study: LoadedExperiment, rival: bool = False) -> str:
         if not hasattr(flow.workload, "congestion"):
             kind = type(flow.workload).__name__
             return f"flow '{flow.name}' is a {kind}, which takes no congestion control; use a Bulk"
-    if not any(link.name == BOTTLENECK for case in study.cases()[:1] for link in case.network.links):
+    if not any(link.name == BOTTLENECK for link in study.topology.network.links):
         return f"its topology has no link '{BOTTLENECK}'; give the link that limits the flows this name"
     return ""
 

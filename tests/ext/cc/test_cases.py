@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ from lab.ext.cc import cases, flows
 from lab.ext.cc.cases import JudgeCase
 from lab.guest.workload import Bulk, Flow, Flows, Ping
 from lab.report.wording import figure
-from lab.spec import shipped
+from lab.spec import find, shipped
 from lab.spec.errors import SpecError
+from lab.spec.loaded import LoadedExperiment
 from lab.units import Size, Value
 from tests.ext.cc.cards import shipped_pack
 
@@ -29,15 +31,27 @@ def copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def test_another_scale_gives_the_scales_another_version(copy: Path) -> None:
+@cache
+def shipped_studies() -> tuple[LoadedExperiment, ...]:
+    return find.find([cases.PACK])
+
+
+@pytest.fixture
+def scores(copy: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The copy's scales. They are for the studies that the lab ships, which are read once."""
+    studies = shipped_studies()
+    monkeypatch.setattr(find, "find", lambda _: studies)
+    return copy / cases.SCORES
+
+
+def test_another_scale_gives_the_scales_another_version(scores: Path) -> None:
     before = cases.load().scales
-    file = copy / cases.SCORES
-    text = file.read_text()
+    text = scores.read_text()
     remarked = f"# a remark\n{text}".replace("blind: whether", "blind: maybe whether", 1)
     assert remarked.count("maybe") == 1
-    file.write_text(remarked)
+    scores.write_text(remarked)
     assert cases.load().scales == before, "prose changes no score"
-    file.write_text(text.replace("none: 0.5\n", "none: 0.4\n", 1))
+    scores.write_text(text.replace("none: 0.5\n", "none: 0.4\n", 1))
     assert cases.load().scales != before
 
 
@@ -52,7 +66,7 @@ def test_another_scale_gives_the_scales_another_version(copy: Path) -> None:
     ids=["layout", "times", "prose", "rate"],
 )
 def test_a_cases_source_and_network_decide_its_scores(copy: Path, name: str, old: str, new: str, decides: bool) -> None:
-    before, file = cases.load().scales, copy / name
+    before, file = shipped_pack().scales, copy / name
     changed = file.read_text().replace(old, new)
     assert changed != file.read_text()
     file.write_text(changed)
@@ -149,17 +163,16 @@ def test_a_full_buffer_takes_its_frames_time() -> None:
         ("  none: 0\n", "  none: buffer\n", r"none is in s, all in 1, and the figure in 1; use one unit"),
     ],
 )
-def test_a_mistake_in_the_scores_has_a_line(copy: Path, was: str, now: str, says: str) -> None:
-    file = copy / cases.SCORES
-    file.write_text(file.read_text().replace(was, now, 1))
+def test_a_mistake_in_the_scores_has_a_line(scores: Path, was: str, now: str, says: str) -> None:
+    scores.write_text(scores.read_text().replace(was, now, 1))
     with pytest.raises(SpecError, match=says) as refused:
         cases.load()
     assert str(refused.value).startswith(f"packs/{cases.PACK}/{cases.SCORES}:")
 
 
 @pytest.mark.parametrize("given", ["x", "{cubic: x}", "{cubic: []}", "{cubic: [0.9, x]}", "{cubic: [.inf]}"])
-def test_a_mistake_in_the_references_has_a_line(copy: Path, given: str) -> None:
-    (copy / cases.REFERENCES).write_text(f"kernel: 7.2.13-1\nrfc9743/one-flow: {given}\n")
+def test_a_mistake_in_the_references_has_a_line(scores: Path, given: str) -> None:
+    scores.with_name(cases.REFERENCES).write_text(f"kernel: 7.2.13-1\nrfc9743/one-flow: {given}\n")
     with pytest.raises(SpecError, match=rf"{cases.REFERENCES}:2: rfc9743/one-flow: .*should be a"):
         cases.load()
 
@@ -189,8 +202,8 @@ def test_a_study_needs_flows_and_a_bottleneck(monkeypatch: pytest.MonkeyPatch) -
     assert "its topology has no link 'narrow'" in flows.mistake(study)
 
 
-def test_a_case_may_lack_references(copy: Path) -> None:
-    (copy / cases.REFERENCES).unlink(missing_ok=True)
+def test_a_case_may_lack_references(scores: Path) -> None:
+    scores.with_name(cases.REFERENCES).unlink(missing_ok=True)
     assert all(not case.references for case in cases.load().cases)
 
 
