@@ -3,7 +3,8 @@ RESULTS ?= results
 REPORT ?= report
 LAB := .venv/bin/lab
 PY := .venv/bin/python
-WORKERS := -n auto --dist loadfile
+# In their own order: pytest-xdist would begin with the files of most tests, and end with a long one of a single test.
+WORKERS := -n auto --dist loadfile --no-loadscope-reorder
 # A test that stands still fails with its stack, instead of stopping the whole run. No test takes a tenth of this.
 WATCHDOG := -o faulthandler_timeout=900 -o faulthandler_exit_on_timeout=true --max-worker-restart=0
 BEGUN := $(shell date +%s)
