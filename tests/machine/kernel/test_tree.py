@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from lab.machine.kernel.uml.git import git
 from lab.spec import variant
 from lab.spec.experiment import Variant
 from tests.machine.kernel.caches import HEAD, another_cache
+from tests.waiting import until
 
 pytestmark = [pytest.mark.needs("git"), pytest.mark.long]
 
@@ -185,10 +185,7 @@ def test_after_an_interrupted_build_no_object_is_trusted(tree: Path, number: int
     (tree / "part.c").write_text("int part = 5;\n")
     (tree / "slow").touch()
     with subprocess.Popen([sys.executable, "-c", SCRIPT, str(tree)], stderr=subprocess.PIPE) as process:
-        for _ in range(500):
-            if compiled(tree):
-                break
-            time.sleep(0.02)
+        until(lambda: compiled(tree))
         process.send_signal(number)
     (tree / "slow").unlink()
     build(tree=tree)

@@ -216,7 +216,7 @@ def _build(home: Path, found: Source, wanted: _Wanted, progress: Progress) -> Um
         try:
             place.mkdir()
             compiler = userland.build("compiler", progress)
-            with log.open("wb") as output:
+            with log.open("wb", buffering=0) as output:  # a reader who follows the log sees each line
                 if not _relinked(home, place, found, wanted, output, compiler, progress):
                     _compiled(home, place, found, wanted, output, compiler, progress)
             if wanted.changes:
