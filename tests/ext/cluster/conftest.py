@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,12 +15,18 @@ import pytest
 
 import lab
 from lab.base import cache
+from lab.machine.kernel import UmlKernel
 from tests.runner.killing import CLAIM, TWO
 from tests.waiting import until
 
 ROOT = str(Path(lab.__file__).parents[1])
 LEAN = str(Path(ROOT) / "recipes" / "dask.yaml")
 LAB = [sys.executable, "-c", "from lab.cli import main; main()"]
+HASTY = [  # it gives up a scheduler sooner than the 20 s after which a person's does
+    sys.executable,
+    "-c",
+    "from lab.ext.cluster import where; where._SECONDS = 8.0; from lab.cli import main; main()",
+]
 BRIEF, LONG = "500 ms", "400 s"  # of virtual time: a trial of a second, and one that lasts until something happens
 
 
@@ -81,14 +87,15 @@ class Site:
         return any(self.temporary(name).glob("replab~*/results/.staging/*/console.log"))
 
     def run(
-        self, *options: str, results: str = "results", here: dict[str, str] | None = None, where: str | None = None
+        self,
+        *options: str,
+        results: str = "results",
+        here: dict[str, str] | None = None,
+        where: str | None = None,
+        lab: Sequence[str] = LAB,
     ) -> subprocess.Popen[bytes]:
         there = ["--cluster", where or str(self.scheduler_file), "--results", str(self.folder / results)]
-        return self._start([*LAB, "run", "claim.py", *there, *options], f"lab.{results}", here)
-
-    def alone(self, results: str) -> None:
-        """Run the claim without a cluster."""
-        self.lab("run", "claim.py", "--results", results)
+        return self._start([*lab, "run", "claim.py", *there, *options], f"lab.{results}", here)
 
     def lab(self, *arguments: str) -> str:
         """Run a command of the lab that must end well, and return what it said."""
@@ -100,7 +107,7 @@ class Site:
     def said(self, name: str = "lab.results") -> str:
         return (self.folder / f"{name}.err").read_text()
 
-    def records(self, results: str = "results") -> dict[str, bytes]:
+    def records(self, results: str | Path = "results") -> dict[str, bytes]:
         """Every file of every record that is the same wherever its trial runs."""
         root = self.folder / results
         named = [*root.glob("??/*/record.json"), *root.glob("??/*/trial.json"), *root.glob("??/*/out/**/*")]
@@ -123,10 +130,26 @@ def _environment(here: dict[str, str]) -> dict[str, str]:
     return os.environ | {"PYTHONPATH": ROOT} | here
 
 
+def at(place: Path) -> Site:
+    """A site whose claim has the same name as that of every other: a claim is named after its folder."""
+    (place / "site").mkdir()
+    site = Site(place / "site")
+    site.declare()
+    return site
+
+
+@pytest.fixture(scope="session")
+def here(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store that a run of the claim without a cluster leaves, which no test changes."""
+    del kernel  # it has to be there
+    site = at(tmp_path_factory.mktemp("without-a-cluster"))
+    site.lab("run", "claim.py")
+    return site.folder / "results"
+
+
 @pytest.fixture
 def site(tmp_path: Path) -> Iterator[Site]:
-    made = Site(tmp_path)
-    made.declare()
+    made = at(tmp_path)
     try:
         yield made
     finally:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from bench import scheduling
@@ -11,22 +13,20 @@ from tests.ext.cluster.test_sharing import served
 
 @pytest.mark.guest
 @pytest.mark.usefixtures("kernel")
-def test_sixteen_shards_merged_equal_one_run(site: Site) -> None:
-    site.alone("here")
+def test_sixteen_shards_merged_equal_one_run(site: Site, here: Path) -> None:
     for number in range(1, 17):
         site.lab("run", "claim.py", "--shard", f"{number}/16", "--results", f"shards/{number}")
     shards = sorted(path.name for path in (site.folder / "shards").iterdir() if list(path.glob("??/*")))
     assert len(shards) == 4, "each of the four trials is in a shard of its own"
     assert "4 records added, 0 there already" in site.lab("merge", *(f"shards/{name}" for name in shards))
-    assert site.records() == site.records("here")
+    assert site.records() == site.records(here)
     assert site.lab("run", "claim.py").count("in the store") == 4
 
 
 @pytest.mark.guest
 @pytest.mark.usefixtures("kernel")
-def test_one_flipped_byte_in_a_store_over_http_is_refused_and_its_trial_runs_here(site: Site) -> None:
-    site.alone("here")
-    site.lab("push", "shared", "--results", "here")
+def test_one_flipped_byte_in_a_store_over_http_is_refused_and_its_trial_runs_here(site: Site, here: Path) -> None:
+    site.lab("push", "shared", "--results", str(here))
     damaged, *_ = sorted((site.folder / "shared").glob("??/*.tar.zst"))
     content = bytearray(damaged.read_bytes())
     content[len(content) // 2] ^= 0x10
@@ -36,7 +36,7 @@ def test_one_flipped_byte_in_a_store_over_http_is_refused_and_its_trial_runs_her
     (refused,) = [line for line in said.splitlines() if "is refused" in line]
     assert refused.startswith(f"{url}/{damaged.parent.name}/{damaged.name} is refused: ")
     assert said.count("in the store") == 3
-    assert site.records() == site.records("here")
+    assert site.records() == site.records(here)
 
 
 @pytest.mark.calm

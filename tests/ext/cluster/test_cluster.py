@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from lab.machine.kernel import UmlKernel
-from tests.ext.cluster.conftest import LONG, ROOT, Site
+from tests.ext.cluster.conftest import HASTY, LONG, ROOT, Site
 from tests.waiting import PATIENCE, until
 
 pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
@@ -41,16 +41,15 @@ def lines(said: str, words: str) -> list[str]:
     return [line for line in said.splitlines() if words in line]
 
 
-def test_records_are_the_same_bytes_and_what_they_take_is_sent_once(site: Site) -> None:
-    site.alone("here")
+def test_records_are_the_same_bytes_and_what_they_take_is_sent_once(site: Site, here: Path) -> None:
     site.scheduler()
     site.worker("a", bare=True)
     site.worker("b", bare=True)
     assert site.run().wait(PATIENCE) == 0, site.said()
-    assert site.records() == site.records("here")
+    assert site.records() == site.records(here)
     assert len(lines(site.said(), "joins, and has got 1 kernel and 1 userland")) == 2
     assert site.run(results="again").wait(PATIENCE) == 0
-    assert site.records("again") == site.records("here")
+    assert site.records("again") == site.records(here)
     assert len(lines(site.said("lab.again"), "joins")) == 2
     assert "sending" not in site.said("lab.again"), "they had it in their caches"
     for name in "ab":
@@ -61,13 +60,12 @@ def test_records_are_the_same_bytes_and_what_they_take_is_sent_once(site: Site) 
         assert list(site.cache(name).glob("kernels/*")) == [], "what was sent serves those alone who ask for its bytes"
 
 
-def test_workers_of_this_process_leave_the_same_bytes_and_listen_to_none(site: Site) -> None:
-    site.alone("here")
+def test_workers_of_this_process_leave_the_same_bytes_and_listen_to_none(site: Site, here: Path) -> None:
     running = site.run(where="local:2", here=among(site))
     until(lambda: len(lines(site.said(), "joins")) == 2)
     assert listening(running.pid) == set()
     assert running.wait(PATIENCE) == 0, site.said()
-    assert site.records() == site.records("here")
+    assert site.records() == site.records(here)
     assert list(site.temporary("lab").iterdir()) == []
 
 
@@ -91,20 +89,18 @@ def test_ctrl_c_ends_the_guests_of_workers_of_this_process(site: Site) -> None:
     assert list(site.temporary("lab").iterdir()) == []
 
 
-def test_a_bundles_kernel_and_userland_are_sent(site: Site) -> None:
-    site.alone("here")
-    site.lab("bundle", "claims.tar.zst", "claim.py", "--results", "here")
+def test_a_bundles_kernel_and_userland_are_sent(site: Site, here: Path) -> None:
+    site.lab("bundle", "claims.tar.zst", "claim.py", "--results", str(here))
     site.scheduler()
     site.worker("a", bare=True)
     nothing = {"XDG_CACHE_HOME": str(site.folder / "nothing"), "LAB_MIRROR": "http://127.0.0.1:1"}
     assert site.run(here=nothing).wait(PATIENCE) == 3, "it has no kernel, and nothing to make a userland of"
     assert site.run("--from", "claims.tar.zst", here=nothing).wait(PATIENCE) == 0, site.said()
     assert len(lines(site.said(), "joins, and has got 1 kernel and 1 userland")) == 1
-    assert site.records() == site.records("here")
+    assert site.records() == site.records(here)
 
 
-def test_a_caller_killed_while_it_sends_leaves_nothing(site: Site) -> None:
-    site.alone("here")
+def test_a_caller_killed_while_it_sends_leaves_nothing(site: Site, here: Path) -> None:
     site.scheduler()
     site.worker("a", bare=True)
     running = site.run()
@@ -113,7 +109,7 @@ def test_a_caller_killed_while_it_sends_leaves_nothing(site: Site) -> None:
     running.wait()
     assert site.run().wait(PATIENCE) == 0, site.said()
     assert list(site.cache("a").glob("sent/*~*")) == []
-    assert site.records() == site.records("here")
+    assert site.records() == site.records(here)
 
 
 def test_what_a_worker_killed_while_it_receives_left_the_next_one_removes(site: Site) -> None:
@@ -130,8 +126,7 @@ def test_what_a_worker_killed_while_it_receives_left_the_next_one_removes(site: 
     assert len(site.records()) > 0
 
 
-def test_a_worker_killed_in_mid_trial_costs_nothing(site: Site) -> None:
-    site.alone("here")
+def test_a_worker_killed_in_mid_trial_costs_nothing(site: Site, here: Path) -> None:
     site.scheduler()
     doomed = site.worker("doomed")
     running = site.run()
@@ -140,7 +135,7 @@ def test_a_worker_killed_in_mid_trial_costs_nothing(site: Site) -> None:
     time.sleep(1)
     site.worker("other")
     assert running.wait(PATIENCE) == 0, site.said()
-    assert site.records() == site.records("here")
+    assert site.records() == site.records(here)
     assert len(lines(site.said(), "is gone: others take over")) == 1
     assert len(lines(site.said(), "[4/4")) == 1, "each trial ended once"
 
@@ -197,8 +192,9 @@ def test_a_worker_whose_kernel_or_userland_was_altered_is_refused(site: Site, pa
     assert site.records("again") == {}
 
 
-def test_a_workers_own_kernel_of_that_id_does_not_serve_with_other_bytes(site: Site, kernel: UmlKernel) -> None:
-    site.alone("here")
+def test_a_workers_own_kernel_of_that_id_does_not_serve_with_other_bytes(
+    site: Site, here: Path, kernel: UmlKernel
+) -> None:
     site.scheduler()
     own = site.cache("a") / "kernels" / kernel.id
     shutil.copytree(kernel.path.parent, own)
@@ -207,13 +203,12 @@ def test_a_workers_own_kernel_of_that_id_does_not_serve_with_other_bytes(site: S
     site.worker("a")
     assert site.run().wait(PATIENCE) == 0, site.said()
     assert len(lines(site.said(), "joins, and has got 1 kernel")) == 1
-    assert site.records() == site.records("here")
+    assert site.records() == site.records(here)
 
 
 @pytest.mark.skipif(not may_mount(), reason="only who may mount can make a small disk")
 @pytest.mark.parametrize("full", ["temporary", "cache"])
-def test_a_worker_with_a_full_disk_gets_no_more_trials(site: Site, full: str) -> None:
-    site.alone("here")
+def test_a_worker_with_a_full_disk_gets_no_more_trials(site: Site, here: Path, full: str) -> None:
     site.scheduler()
     place = site.temporary("small") if full == "temporary" else site.cache("small")
     small = f'mount -t tmpfs -o size=100k none {place} && exec "$@"'
@@ -223,7 +218,7 @@ def test_a_worker_with_a_full_disk_gets_no_more_trials(site: Site, full: str) ->
     assert running.wait(PATIENCE) == 3, site.said()
     site.worker("large")
     assert site.run(results="again").wait(PATIENCE) == 0, site.said("lab.again")
-    assert site.records("again") == site.records("here")
+    assert site.records("again") == site.records(here)
     (refused,) = lines(site.said("lab.again"), "gets no trials")
     assert "full" in refused or "No space left" in refused
 
@@ -231,7 +226,7 @@ def test_a_worker_with_a_full_disk_gets_no_more_trials(site: Site, full: str) ->
 def test_the_scheduler_gone_is_one_line_and_a_second_run_goes_on(site: Site) -> None:
     scheduler = site.scheduler()
     site.worker("a")
-    running = site.run()
+    running = site.run(lab=HASTY)
     until(lambda: "[1/4" in site.said())
     scheduler.kill()
     assert running.wait(PATIENCE) == 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -23,8 +24,7 @@ client.close()
 """
 
 
-def test_a_client_of_ones_own_stays_open_and_the_cell_shows_progress(site: Site) -> None:
-    site.alone("here")
+def test_a_client_of_ones_own_stays_open_and_the_cell_shows_progress(site: Site, here: Path) -> None:
     site.scheduler()
     site.worker("a")
     notebook: Any = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CODE.format(root=ROOT))])
@@ -34,4 +34,4 @@ def test_a_client_of_ones_own_stays_open_and_the_cell_shows_progress(site: Site)
     (shown,) = [each.data["text/html"] for each in outputs if "text/html" in each.get("data", {})]
     assert '<progress max="4" value="4"></progress> 4/4 trials' in shown
     assert "joins" in shown
-    assert site.records() == site.records("here")
+    assert site.records() == site.records(here)

@@ -36,20 +36,18 @@ def run(site: Site, batch: dict[str, str], *argv: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_a_claim_runs_by_slurm(site: Site, batch: dict[str, str]) -> None:
-    site.alone("here")
+def test_a_claim_runs_by_slurm(site: Site, here: Path, batch: dict[str, str]) -> None:
     said = run(site, batch, "lab", "run", "claim.py", "--cluster", "slurm:2", "--results", "results")
     assert "joins" in said
-    assert site.records() == site.records("here")
+    assert site.records() == site.records(here)
     assert run(site, batch, "squeue", "-h") == "", "its jobs ended with it"
 
 
-def test_an_array_of_shards_runs_by_slurm(site: Site, batch: dict[str, str]) -> None:
-    site.alone("here")
+def test_an_array_of_shards_runs_by_slurm(site: Site, here: Path, batch: dict[str, str]) -> None:
     recipe = str(Path(ROOT) / "recipes" / "slurm-array.sh")
     run(site, batch, "sbatch", "--wait", "--array=1-3", recipe, "claim.py")
     shards = sorted(str(path) for path in (site.folder / "shards").iterdir())
     assert len(shards) == 3
     assert "4 records added, 0 there already" in run(site, batch, "lab", "merge", *shards)
-    assert site.records() == site.records("here")
+    assert site.records() == site.records(here)
     assert "[4/4] " in run(site, batch, "lab", "run", "claim.py")
