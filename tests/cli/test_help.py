@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -36,6 +37,7 @@ def found(path: tuple[str, ...]) -> tuple[Any, Any]:
     return command, context
 
 
+@cache
 def help_of(path: tuple[str, ...]) -> str:
     return CliRunner().invoke(app, [*path, "--help"], terminal_width=80, env={"COLUMNS": "80"}).output
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,7 @@ ANYTHING = {
 }
 
 
+@cache
 def commands() -> dict[str, Any]:
     """Every command by its name, subcommands too."""
 
