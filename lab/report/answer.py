@@ -9,6 +9,7 @@ from typing import Any
 from lab.record.record import Record
 from lab.report import evidence, html, wording
 from lab.report.claim import Claim, quantity
+from lab.report.colophon import cited_trial
 from lab.report.settings import TCP_SETTINGS
 from lab.report.tested import TestedCase
 from lab.spec.case import CaseKey
@@ -41,9 +42,9 @@ def _answer(claim: Claim, record: Record, claims: Sequence[Claim]) -> str:
     target = f"../../{escape(claim.article)}.html#{escape(claim.name)}"
     sentence = f'<a href="{target}">{html.prose(claim.judged.declared.claim)}</a>'
     said = [f'<p class="answer">{html.badge(claim.verdict.kind)} {sentence}</p>']
-    said += [evidence.elsewhere(claim, record, claims, "../"), *_role(mine), *_reasons(claim)]
+    said += [evidence.elsewhere(claim, record, claims, "../"), *_role(mine, record), *_reasons(claim)]
     said += [html.table(head, rows, "contribution"), html.marks(each.result for each in mine)] if rows else []
-    return "".join([*said, *_alone(mine, record), _in_force(claim, record)])
+    return "".join([*said, *_alone(mine, record), _in_force(claim, record), _cite(claim, mine, record)])
 
 
 def _alone(mine: Iterable[TestedCase], record: Record) -> Iterator[str]:
@@ -58,14 +59,29 @@ def _alone(mine: Iterable[TestedCase], record: Record) -> Iterator[str]:
         )
 
 
-def _role(mine: Iterable[TestedCase]) -> Iterator[str]:
-    """Yield what the trial is for, if it does not count for the verdict."""
-    causes = {each.case.explains.says for each in mine if each.case.explains}
+def _role(mine: Iterable[TestedCase], record: Record) -> Iterator[str]:
+    """Yield what the trial is for, and what it showed, if it does not count for the verdict."""
+    witnesses = [each for each in mine if each.case.explains]
+    causes = {each.case.explains.says for each in witnesses if each.case.explains}
     if causes:
+        here = [
+            f"<strong>{escape(own)}</strong> measured, {html.claimed(each.result)} claimed, {html.witness(each.result)}"
+            for each in witnesses
+            if (own := _own(each, record))
+        ]
         yield (
-            f"<p>This trial does not count for the verdict. It tests an explanation: {html.prose('; '.join(causes))}. "
-            "The verdict comes from other trials:</p>"
+            f"<p>This trial does not count for the verdict. It tests an explanation: {html.prose('; '.join(causes))}"
+            f"{': ' if here else ''}{'; '.join(here)}. The verdict comes from other trials:</p>"
         )
+
+
+def _cite(claim: Claim, mine: Iterable[TestedCase], record: Record) -> str:
+    """Return the entry of a trial for a list of references, with its figures and what they mean for the claim."""
+    figures = "; ".join(f"{each.label}: {own} measured" for each in mine if (own := _own(each, record)))
+    sentence = claim.judged.declared.claim.replace("`", "").rstrip(".")
+    counts = any(each.result.counts for each in mine)
+    verdict = f"Verdict of the claim: {claim.verdict.kind}" if counts else "It does not count for the claim's verdict"
+    return cited_trial(record, ". ".join(filter(None, [f"A trial of the claim: {sentence}", figures, verdict])))
 
 
 def _reasons(claim: Claim) -> Iterator[str]:
@@ -86,15 +102,19 @@ def _reasons(claim: Claim) -> Iterator[str]:
 
 def _row(claim: Claim, each: TestedCase, record: Record, several: bool) -> list[str]:
     result = each.result
-    own = result.sample.figure_of(record) if record.trial.key == result.key else None
-    happened = ("yes" if own.number else "no") if own and result.is_event else ""
     return [
         f"{_name(each)}{_other(claim, each, record)}",
         html.claimed(result),
         html.predicted_briefly(result),
-        f"<strong>{happened or wording.figure(own)}</strong>" if own else wording.DASH,
+        f"<strong>{escape(own)}</strong>" if (own := _own(each, record)) else wording.DASH,
         *([html.measured(result)] if several else []),
     ]
+
+
+def _own(each: TestedCase, record: Record) -> str:
+    """Return the figure of this trial alone as text, or "" if the case's figure is of other trials."""
+    own = each.result.sample.figure_of(record) if record.trial.key == each.result.key else None
+    return ("yes" if own.number else "no") if own and each.result.is_event else wording.figure(own) if own else ""
 
 
 def _name(each: TestedCase) -> str:

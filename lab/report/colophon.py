@@ -12,8 +12,9 @@ from lab.report import html, wording
 _LAB = "replab: a network lab whose results anyone can reproduce to the byte"
 _HOW = (
     "<p>Of several trials that differ in their seed, only the first has a page. To cite one figure, use the entry on "
-    "the page of its trial. To cite a claim, use the entry in its section. To cite this report:</p>"
+    "the page of its trial. To cite a claim, use the entry in its section. To cite the lab and this run of it:</p>"
 )
+_DIGITS = 12  # of a trial's address, in a BibTeX key
 _TEX = str.maketrans(
     {
         "\\": r"\textbackslash{}",
@@ -57,6 +58,13 @@ def citation(key: str, title: str, records: Iterable[Record], page: str) -> str:
     return f'<p class="cited">{escape(said)} {escape(_which(shown))} In the report: {where}</p>' + _entry(
         f"replab-{key}", "misc", title, _which(shown), shown, page
     )
+
+
+def cited_trial(record: Record, title: str) -> str:
+    """Return the folded part of a trial's page that a reader would cite. `title` says what the trial showed."""
+    address = record.address
+    said = citation(f"trial-{address[:_DIGITS]}", title, [record], f"trials/{address}/index.html")
+    return html.folded("How to cite this trial", f'<div id="cite">{said}</div>')
 
 
 def imprint(records: Iterable[Record], cite: str, packets: str) -> str:

@@ -45,9 +45,9 @@ def _answer(claim: Claim, claims: Sequence[Claim]) -> Iterator[str]:
     target = f"{escape(claim.article)}.html#{escape(claim.name)}"
     sentence = f'<a href="{target}">{html.prose(claim.judged.declared.claim)}</a>'
     yield f'<p class="answer">{html.badge(claim.verdict.kind)} {sentence}</p>'
+    yield from (evidence.elsewhere(claim, each.record, claims, "trials/") for each in counted[:1] if each.record)
     yield f"<p>{claim.reason}.</p>"
     yield claim.figures_of(counted[:_MANY])
-    yield from (evidence.elsewhere(claim, each.record, claims, "trials/") for each in counted[:1] if each.record)
     if len(claim.tested) > len(counted[:_MANY]):
         yield html.folded(f"All {len(claim.tested)} figures", claim.figures_of(claim.tested))
 

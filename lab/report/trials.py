@@ -21,7 +21,7 @@ from lab.guest.trial import Trial
 from lab.metric.pcap import beginning
 from lab.record.record import Record
 from lab.report import html, page, wording
-from lab.report.colophon import citation, kernels
+from lab.report.colophon import cited_trial, kernels
 from lab.report.commands import commands
 from lab.report.diagram import diagram
 from lab.report.evidence import copy_of
@@ -36,10 +36,7 @@ _CLOCK = (
     "every guest in virtual time starts at the same date, so that its outputs have the same bytes on any day; dates in "
     "outputs and in names of files are the guest's, not the day of the run"
 )
-_NO_CAPTURE = (
-    "No packets were captured: the trial ran without a capture. Its figures are from its "
-    '<a href="#outputs">outputs</a>.'
-)
+_NO_CAPTURE = 'No packets were captured. The figures come from the trial\'s <a href="#outputs">outputs</a>.'
 _LISTED = 20  # packets in place of a chart
 _LEVEL = 6  # of compression: level 9 takes three times as long to save a few per cent
 _COPIED = 200_000  # bytes: the copy of a longer output is packed
@@ -160,8 +157,8 @@ def _body(record: Record, place: Path, answer: str) -> Iterator[str]:
     yield from _inputs(record)
     yield from _environment(record)
     yield from _outputs(record)
-    said = citation(f"trial-{record.address[:_DIGITS]}", _title(trial), [record], f"trials/{record.address}/index.html")
-    yield html.folded("How to cite this trial", f'<div id="cite">{said}</div>')
+    if not answer:
+        yield cited_trial(record, _title(trial))
 
 
 def _rank(flow: DrawnFlow | None) -> tuple[bool, bool]:
@@ -200,7 +197,7 @@ def _over_time(record: Record, flow: DrawnFlow | None, place: Path, capture: str
     elif capture:
         yield "<p>There is no chart over time, because the captured packets carry no data of a TCP connection.</p>"
     else:
-        yield f"<p>There is no chart over time: without a capture, no samples of a TCP flow show one. {_NO_CAPTURE}</p>"
+        yield "<p>There is no chart over time, because the trial has neither a capture nor samples of a TCP flow.</p>"
 
 
 def _no_chart(record: Record, flow: DrawnFlow) -> str:
@@ -221,21 +218,24 @@ def _wireshark(record: Record, name: str, flow: DrawnFlow | None, place: Path) -
     """Return the link to a capture's copy, with what the copy holds."""
     packets = f"{min(_PACKETS, len(flow.capture)):,} of {len(flow.capture):,} packets" if flow else "the first packets"
     copied = (place / copy_of(name)).stat().st_size
+    snap = _snap_of(record, name)
     whole = f"the whole capture has {record.outputs[name].bytes:,} B, and <code>lab run</code> writes it"
+    if flow and len(flow.capture) <= _PACKETS and snap and snap <= _HEADERS:
+        whole = f"the whole capture: {record.outputs[name].bytes:,} B unpacked"
     return (
-        f'<a href="{escape(copy_of(name))}">Open in Wireshark</a> ({packets}, at most '
-        f"{_kept_of(record, name)} B of each; {copied / 1000:,.0f} kB; {whole})."
+        f'<a href="{escape(copy_of(name))}">Packets for Wireshark</a> ({packets}, at most '
+        f"{min(_HEADERS, snap or _HEADERS)} B of each; {copied / 1000:,.0f} kB; {whole})."
     )
 
 
-def _kept_of(record: Record, name: str) -> int:
-    """Return how many bytes of each packet a capture's copy has at most: the probe's snap length, if it is less."""
+def _snap_of(record: Record, name: str) -> int | None:
+    """Return how many bytes of each packet the probe kept in this capture, or None if it kept all."""
     snaps = [
         Size.of(probe["snap"]).bytes
         for probe in record.trial.probes
         if "snap" in probe and outputs.capture(str(probe["node"]), str(probe["interface"])) == name
     ]
-    return min([_HEADERS, *snaps])
+    return min(snaps, default=None)
 
 
 def _setup(record: Record) -> Iterator[str]:

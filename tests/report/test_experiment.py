@@ -70,11 +70,29 @@ def test_a_code_listing_is_only_text() -> None:
 def test_without_packets_a_page_tells_where_there_are_some(told: Article) -> None:
     (rate,) = told["rate"].records
     said = answers(told)[rate.address]
-    assert "No trial of this claim has a capture" in said
-    assert "No trial of this claim has a capture" in experiments(told)["toy/rate"]
+    assert "No trial of this claim has packets" in said
+    assert "No trial of this claim has packets" in experiments(told)["toy/rate"]
     assert ">Packets</a>" not in experiments(told)["toy/rate"], "there are none"
     assert said.index('class="about elsewhere"') < said.index("<table"), "on the first screen"
     assert "elsewhere" not in answers(told)[told["header"].records[0].address]
+
+
+def test_a_witness_shows_its_own_figure_before_the_claims(told: Article) -> None:
+    found = answers(told)
+    said = next(page for page in found.values() if "does not count for the verdict" in page)
+    role = said[said.index("<p>This trial does not count") :]
+    assert role.index("<strong>32 B</strong> measured") < role.index("The verdict comes from other trials")
+    assert "explains: demonstrated" in role[: role.index("</p>")]
+
+
+def test_a_trials_entry_has_its_figure_and_what_it_counts_for(told: Article) -> None:
+    (rate,) = told["rate"].records
+    entry = answers(told)[rate.address].partition('id="cite"')[2]
+    assert "A trial of the claim:" in entry
+    assert " measured" in entry
+    assert f"Verdict of the claim: {told['rate'].verdict.kind}" in entry
+    witness = next(page for page in answers(told).values() if "does not count for the verdict" in page)
+    assert "It does not count for the claim's verdict" in witness.partition("How to cite")[2].replace("&#x27;", "'")
 
 
 def test_a_trial_with_packets_on_the_same_network_is_linked(

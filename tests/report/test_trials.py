@@ -66,7 +66,7 @@ def test_the_packets_are_on_the_first_screen_with_the_probes_own_snap_length(wri
     page = (written / "index.html").read_text()
     top = page[: page.index('<h2 id="time"')]
     assert "capture.sender.eth0.pcap.gz" in top
-    assert re.search(r"Open in Wireshark</a> \(\d+ of \d+ packets, at most 96 B of each;", top)
+    assert re.search(r"Packets for Wireshark</a> \(\d+ of \d+ packets, at most 96 B of each;", top)
     assert re.search(r'<a href="#environment">the guest\'s date</a>, \d{4}-\d\d-\d\d', top)
     assert '<a href="#cite">Cite</a>' in top
     receiver = page[page.index('id="capture.receiver.eth0.pcap"') :]
@@ -77,7 +77,7 @@ def test_a_trial_without_a_capture_says_so_at_the_top(keep: Keep, tmp_path: Path
     (record,) = keep("rate")
     write_trials([record], tmp_path / "report")
     page = (tmp_path / "report" / "trials" / record.address / "index.html").read_text()
-    assert "the trial ran without a capture" in page[: page.index('<h2 id="time"')]
+    assert "No packets were captured." in page[: page.index('<h2 id="time"')]
 
 
 def test_a_trials_page_has_its_entry_folded(written: Path) -> None:
