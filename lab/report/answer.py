@@ -10,6 +10,7 @@ from lab.record.record import Record
 from lab.report import evidence, html, wording
 from lab.report.claim import Claim, quantity
 from lab.report.colophon import cited_trial
+from lab.report.quantity import named
 from lab.report.settings import TCP_SETTINGS
 from lab.report.tested import TestedCase
 from lab.spec.case import CaseKey
@@ -41,8 +42,10 @@ def _answer(claim: Claim, record: Record, claims: Sequence[Claim]) -> str:
         rows = [[*row, _verdict(each)] for row, each in zip(rows, mine, strict=True)]
     target = f"../../{escape(claim.article)}.html#{escape(claim.name)}"
     sentence = f'<a href="{target}">{html.prose(claim.judged.declared.claim)}</a>'
-    said = [f'<p class="answer">{html.badge(claim.verdict.kind)} {sentence}</p>']
-    said += [evidence.elsewhere(claim, record, claims, "../"), *_role(mine, record), *_reasons(claim)]
+    lead = list(_witness(mine, record))
+    kind = "" if lead else ' class="answer"'
+    said = [*lead, f"<p{kind}>{'The claim: ' if lead else ''}{html.badge(claim.verdict.kind)} {sentence}</p>"]
+    said += [evidence.elsewhere(claim, record, claims, "../"), *_reasons(claim)]
     said += [html.table(head, rows, "contribution"), html.marks(each.result for each in mine)] if rows else []
     return "".join([*said, *_alone(mine, record), _in_force(claim, record), _cite(claim, mine, record)])
 
@@ -59,25 +62,28 @@ def _alone(mine: Iterable[TestedCase], record: Record) -> Iterator[str]:
         )
 
 
-def _role(mine: Iterable[TestedCase], record: Record) -> Iterator[str]:
-    """Yield what the trial is for, and what it showed, if it does not count for the verdict."""
-    witnesses = [each for each in mine if each.case.explains]
-    causes = {each.case.explains.says for each in witnesses if each.case.explains}
-    if causes:
-        here = [
-            f"<strong>{escape(own)}</strong> measured, {html.claimed(each.result)} claimed, {html.witness(each.result)}"
-            for each in witnesses
-            if (own := _own(each, record))
-        ]
-        yield (
-            f"<p>This trial does not count for the verdict. It tests an explanation: {html.prose('; '.join(causes))}"
-            f"{': ' if here else ''}{'; '.join(here)}. The verdict comes from other trials:</p>"
-        )
+def _witness(mine: Iterable[TestedCase], record: Record) -> Iterator[str]:
+    """Yield what a trial showed that only tests an explanation, and so does not count for the claim's verdict."""
+    shown = list(mine)
+    if not shown or not all(each.case.explains for each in shown):
+        return
+    found = [
+        f"{html.witness(each.result)} {_name(each)}: <strong>{escape(own)}</strong> measured, "
+        f"{html.claimed(each.result)} claimed."
+        if (own := _own(each, record))
+        else html.witness(each.result)
+        for each in shown
+    ]
+    causes = "; ".join(dict.fromkeys(each.case.explains.says for each in shown if each.case.explains))
+    yield (
+        f'<p class="answer">{" ".join(found)} This trial does not count for the verdict. It tests an explanation: '
+        f"{html.prose(causes)}.</p>"
+    )
 
 
 def _cite(claim: Claim, mine: Iterable[TestedCase], record: Record) -> str:
     """Return the entry of a trial for a list of references, with its figures and what they mean for the claim."""
-    figures = "; ".join(f"{each.label}: {own} measured" for each in mine if (own := _own(each, record)))
+    figures = "; ".join(f"{_named(each)}: {own} measured" for each in mine if (own := _own(each, record)))
     sentence = claim.judged.declared.claim.replace("`", "").rstrip(".")
     counts = any(each.result.counts for each in mine)
     verdict = f"Verdict of the claim: {claim.verdict.kind}" if counts else "It does not count for the claim's verdict"
@@ -115,6 +121,11 @@ def _own(each: TestedCase, record: Record) -> str:
     """Return the figure of this trial alone as text, or "" if the case's figure is of other trials."""
     own = each.result.sample.figure_of(record) if record.trial.key == each.result.key else None
     return ("yes" if own.number else "no") if own and each.result.is_event else wording.figure(own) if own else ""
+
+
+def _named(each: TestedCase) -> str:
+    """Return the name of a figure and of its arm as text."""
+    return f"{each.case.figure or named(each.case.metric)}, {each.label}"
 
 
 def _name(each: TestedCase) -> str:

@@ -107,10 +107,8 @@ class Claim(TestedClaim):
             parts = self.judged.result.parts
             return "; ".join(self._part(name, verdict, len(parts) > 1) for name, verdict in parts)
         counted = [each for each in self.tested if each.result.counts]
-        of = dict.fromkeys(quantity(each.case.metric) for each in counted if not each.case.relative_to)
-        bare = all(each.result.measured and each.result.measured.unit == "1" for each in counted)
-        what = f"{next(iter(of))}: " if bare and len(of) == 1 else ""  # no unit shows the quantity
-        return what + beside_claimed(counted, self.verdict)
+        what = _what(counted)
+        return (f"{what}: " if what else "") + beside_claimed(counted, self.verdict)
 
     def _part(self, name: str, verdict: Verdict, has_others: bool) -> str:
         """Return the reason for the verdict on a part of the sentence, with the part's own verdict if it `has_others`
@@ -125,7 +123,8 @@ class Claim(TestedClaim):
         said = beside_claimed(counted, verdict) if decided else html.prose(verdict.reason)
         sign = f"{html.sign(verdict.kind)} " if has_others else ""
         if decided and len(counted) == 1 and wording.is_yes_or_no(counted[0].result):
-            return f"{sign}{html.prose(name)} ({said})"
+            what = _what(counted)
+            return f"{sign}{html.prose(name)} ({f'{what}? ' if what else ''}{said})"
         return f"{sign}{html.prose(name)}: {said}"
 
     def __repr__(self) -> str:
@@ -349,3 +348,11 @@ def _judged(result: Result) -> str:
     if result.explains:
         return html.witness(result)
     return html.badge(result.verdict.kind) if result.verdict else wording.DASH
+
+
+def _what(counted: Iterable[TestedCase]) -> str:
+    """Return the name of these figures' quantity as HTML, or "" if it is not the same or their unit shows it."""
+    shown = list(counted)
+    of = dict.fromkeys(quantity(each.case.metric) for each in shown if not each.case.relative_to)
+    bare = all(each.result.measured and each.result.measured.unit == "1" for each in shown)
+    return next(iter(of)) if bare and len(of) == 1 else ""

@@ -103,8 +103,13 @@ _SHARES: Mapping[str, str] = MappingProxyType(  # a share's function -> what sta
 
 def quantity(measure: Any) -> str:
     """Return the name of a metric's quantity, as HTML, with the first sentence of the metric's docstring."""
+    return _titled(described(measure).innermost, named(measure))
+
+
+def named(measure: Any) -> str:
+    """Return the name of a metric's quantity as text."""
     inner = described(measure).innermost
-    return _titled(inner, _NAMES.get(inner.name) or _called(inner))
+    return (_NAMES.get(inner.name) or _called(inner)).replace("_", " ")
 
 
 def of_number(measure: Any, number: float) -> str:
@@ -112,7 +117,7 @@ def of_number(measure: Any, number: float) -> str:
     data'.
     """
     inner = described(measure).innermost
-    words = _SHARES.get(inner.name) or _NAMES.get(inner.name) or _called(inner)
+    words = _SHARES.get(inner.name) or named(measure)
     return _titled(inner, _COUNTS.sub(r"\1", words, count=1) if number == 1 else words)
 
 

@@ -70,8 +70,8 @@ def test_a_code_listing_is_only_text() -> None:
 def test_without_packets_a_page_tells_where_there_are_some(told: Article) -> None:
     (rate,) = told["rate"].records
     said = answers(told)[rate.address]
-    assert "No trial of this claim has packets" in said
-    assert "No trial of this claim has packets" in experiments(told)["toy/rate"]
+    assert "Neither this claim nor another one" in said
+    assert "Neither this claim nor another one" in experiments(told)["toy/rate"]
     assert ">Packets</a>" not in experiments(told)["toy/rate"], "there are none"
     assert said.index('class="about elsewhere"') < said.index("<table"), "on the first screen"
     assert "elsewhere" not in answers(told)[told["header"].records[0].address]
@@ -80,9 +80,10 @@ def test_without_packets_a_page_tells_where_there_are_some(told: Article) -> Non
 def test_a_witness_shows_its_own_figure_before_the_claims(told: Article) -> None:
     found = answers(told)
     said = next(page for page in found.values() if "does not count for the verdict" in page)
-    role = said[said.index("<p>This trial does not count") :]
-    assert role.index("<strong>32 B</strong> measured") < role.index("The verdict comes from other trials")
-    assert "explains: demonstrated" in role[: role.index("</p>")]
+    first, _, rest = said.partition("</p>")
+    assert first.startswith('<p class="answer"><span class="verdict explains"')
+    assert "<strong>32 B</strong> measured" in first
+    assert '<span class="verdict not-reproduced"' in rest, "the claim's verdict is not the trial's"
 
 
 def test_a_trials_entry_has_its_figure_and_what_it_counts_for(told: Article) -> None:
