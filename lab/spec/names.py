@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
+from msgspec import Struct, structs
+
 from lab.guest.network import Kind, Network
 from lab.guest.probe import Capture, ExpertInfo
 from lab.spec.errors import instead
@@ -29,7 +31,8 @@ def mistakes(network: Network, tasks: Iterable[object], any_control: bool) -> It
         for field, name, known in _known(network, task):
             if name not in known and not (field in (*NODES, SEVERAL) and network.end(name)):
                 what = "host" if field in (*NODES, SEVERAL) else "link" if field == "link" else "interface"
-                yield f"{where}.{field}: unknown {what} '{name}'{instead(name, known)}"
+                given = ", its default" if _is_default(task, field, name) else ""
+                yield f"{where}.{field}: unknown {what} '{name}'{given}{instead(name, known)}"
         control = getattr(task, "congestion", None)
         if isinstance(control, str) and not any_control:
             yield from (f"{where}.congestion: {message}" for message in _unknown(control))
@@ -80,6 +83,11 @@ def _known(network: Network, task: object) -> Iterator[tuple[str, str, list[str]
                 yield field, name, ["lo", *(interface.name for interface in own)]
     if isinstance(name := getattr(task, "link", None), str):
         yield "link", name, [link.name for link in network.links]
+
+
+def _is_default(task: object, field: str, name: str) -> bool:
+    known = structs.fields(task) if isinstance(task, Struct) else ()
+    return any(each.name == field and each.default == name for each in known)
 
 
 def unknown_control(sysctls: Mapping[str, str]) -> Iterator[str]:

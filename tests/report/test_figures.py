@@ -163,7 +163,7 @@ def test_acks_that_are_drawn_and_acks_that_are_measured_are_told_apart(here: Pat
     said = f"1 ACK for {measured.number:.4g} measured, from 1 to 60 ms"
     assert f'aria-label="on: 2.5 segments per ACK from 0 to 100 ms, {said}"' in drawn
     assert f"on: {said}</text>" in drawn.replace("\N{NO-BREAK SPACE}", " ")
-    assert "ACKs, here 1 for 2.5</text>" in drawn
+    assert "ACKs, 1 for 2.5 in 100 ms</text>" in drawn
 
 
 @pytest.mark.parametrize("name", ["window.jpg", "window", "window.SVG"])

@@ -360,8 +360,8 @@ def test_hosts_of_other_names_are_told_once_at_the_path(tmp_path: Path) -> None:
     missing = "path: the topology has no host 'sender' and 'receiver'; set path=(from, to) to two of near, far"
     assert told[0] == (min(lines.values()) - 1, missing)
     assert [message for _, message in told[1:]] == [
-        "arm 'a': Bulk.client: unknown host 'sender'; did you mean 'near'?",
-        "arm 'a': Bulk.server: unknown host 'receiver'; use near, far",
+        "arm 'a': Bulk.client: unknown host 'sender', its default; did you mean 'near'?",
+        "arm 'a': Bulk.server: unknown host 'receiver', its default; use near, far",
     ]
 
 

@@ -42,7 +42,7 @@ def ack_rates(
         ratio = data.sum() / max(1, acks.sum())
         ends = [
             Label(_typical(data), "data segments", ARMS[0]),
-            Label(_typical(acks), f"ACKs, here 1 for {ratio:.3g}", ARMS[1]),
+            Label(_typical(acks), f"ACKs, 1 for {ratio:.3g} in {1e3 * (end - start):g} ms", ARMS[1]),
         ]
         if predicted := _ratio_predicted(each):
             expected = np.trim_zeros(data).mean() / predicted
