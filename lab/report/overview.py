@@ -99,7 +99,7 @@ def _predictions(claims: Claims) -> str:
     copies = sum(kind in ("replay", "simulation") for kind in kinds)
     having = ", ".join(f"{kind} {kinds.count(kind)}" for kind in get_args(PredictionKind) if kind in kinds)
     having += f"; {copies} of them copy the kernel's own rules" if copies else ""
-    return f"{len(found)} predictions tested ({having}), {allowed}. {' '.join(_largest(claims))}"
+    return f"{wording.plural(len(found), 'prediction')} tested ({having}), {allowed}. {' '.join(_largest(claims))}"
 
 
 def _largest(claims: Claims) -> Iterator[str]:
