@@ -85,9 +85,13 @@ def _cite(claim: Claim, mine: Iterable[TestedCase], record: Record) -> str:
     """Return the entry of a trial for a list of references, with its figures and what they mean for the claim."""
     figures = "; ".join(f"{_named(each)}: {own} measured" for each in mine if (own := _own(each, record)))
     sentence = claim.judged.declared.claim.replace("`", "").rstrip(".")
-    counts = any(each.result.counts for each in mine)
-    verdict = f"Verdict of the claim: {claim.verdict.kind}" if counts else "It does not count for the claim's verdict"
-    return cited_trial(record, ". ".join(filter(None, [f"A trial of the claim: {sentence}", figures, verdict])))
+    if claim.verdict.kind == "measured":
+        said = [f"A trial of the study: {sentence}", figures]
+    elif any(each.result.counts for each in mine):
+        said = [f"A trial of the claim: {sentence}", figures, f"Verdict of the claim: {claim.verdict.kind}"]
+    else:
+        said = [f"A trial of the claim: {sentence}", figures, "It does not count for the claim's verdict"]
+    return cited_trial(record, ". ".join(filter(None, said)).replace("?. ", "? "))
 
 
 def _reasons(claim: Claim) -> Iterator[str]:

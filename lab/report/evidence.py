@@ -120,6 +120,8 @@ def cite(claim: TestedClaim, key: str = "", where: str = "", anchor: str = "") -
         return ""
     sentence = claim.judged.declared.claim.replace("`", "").rstrip(".")
     title = f"Test of the claim: {sentence}. Verdict: {claim.verdict.kind}"
+    if claim.verdict.kind == "measured":
+        title = f"Study: {sentence}"
     where = where or f"{claim.article}.html#{claim.name}"
     said = citation((key or claim.id).replace("/", "-"), title, claim.records, where)
     return f'<div id="{escape(anchor or cite_anchor(claim))}">{said}</div>'

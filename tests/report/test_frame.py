@@ -17,6 +17,7 @@ from lab.errors import InputError, MachineError
 from lab.guest.trial import Trial
 from lab.record.store import Store
 from lab.report import frame
+from lab.report.answer import answers
 from lab.report.article import Article
 from lab.report.claims import Claims
 from lab.units import to_plain
@@ -118,6 +119,13 @@ def test_a_studys_trial_has_a_row_for_each_figure(here: Path) -> None:
         )
     }
     assert {row["claimed"] for row in found} == {None}
+
+
+def test_a_studys_trial_is_cited_as_a_study_without_a_verdict(here: Path) -> None:
+    kept(here, "study", STUDY)
+    pages = "".join(answers(lab.article("toy", "results")).values())
+    assert "A trial of the study:" in pages
+    assert "Verdict of the claim: measured" not in pages
 
 
 def test_polars_and_pandas_read_the_frame(sampled: Claims) -> None:
