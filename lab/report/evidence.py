@@ -90,7 +90,7 @@ def elsewhere(claim: TestedClaim, record: Record, claims: Iterable[TestedClaim],
         said = "No trial of this claim has a capture. A trial of another claim on the same network has packets"
         having = [each for other in claims for each in other.tested if each.capture and _is_alike(each.ran, record)]
     if not having:
-        said = "Neither this claim nor another one with the same network, settings and kind of traffic has packets."
+        said = "No trial of this claim, or of any with the same network, settings and kind of traffic, has packets."
         return f'<p class="about elsewhere">{said}</p>'
     found = max(having, key=lambda each: _shared(each.ran, record))  # the first of equals
     named = html.prose(found.label if found.case.claim == claim.id else f"{found.case.claim}, {found.label}")

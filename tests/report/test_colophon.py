@@ -74,7 +74,7 @@ def test_an_article_and_each_claim_that_ran_are_cited(
     details = article["header"]._parts()["details"]
     assert "@misc{replab-toy-header," in details
     assert "title = {{Test of the claim: " in details
-    assert f". Verdict: {article['header'].verdict.kind}}}}}" in details, "nobody cites a claim as a finding"
+    assert f". Verdict: {article['header'].verdict.kind}}}}}" in details, "a claim is not cited as a finding"
     assert 'href="toy.html#header"' in details
     assert "@misc" not in article["unrun"]._parts()["details"]
 

@@ -70,8 +70,8 @@ def test_a_code_listing_is_only_text() -> None:
 def test_without_packets_a_page_tells_where_there_are_some(told: Article) -> None:
     (rate,) = told["rate"].records
     said = answers(told)[rate.address]
-    assert "Neither this claim nor another one" in said
-    assert "Neither this claim nor another one" in experiments(told)["toy/rate"]
+    assert "No trial of this claim, or of any" in said
+    assert "No trial of this claim, or of any" in experiments(told)["toy/rate"]
     assert ">Packets</a>" not in experiments(told)["toy/rate"], "there are none"
     assert said.index('class="about elsewhere"') < said.index("<table"), "on the first screen"
     assert "elsewhere" not in answers(told)[told["header"].records[0].address]
