@@ -62,6 +62,7 @@ def test_own_patches_fit_the_series() -> None:
         "0013-um-inline-interrupt-flags",
         "0015-um-interrupted-process-start",
         "0016-um-fixed-floating-point-room",
+        "0019-um-yield-before-futex",
     }
     assert new == sorted(new)
 

@@ -16,7 +16,7 @@ from lab.units import Size
 
 # A kernel up to 6.12 forks into the guest's processes, and takes all memory below theirs away from them. That memory
 # includes what its C library had registered for restartable sequences, and the host ends a process that cannot write
-# there.
+# there. A later kernel needs no restartable sequences either, and the host would do work for them at each hand-over.
 UNREGISTERED = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
 # Without these options, every namespace would have a tunnel of each kind, and the first one a bond.
 NO_DEVICES = ("fb_tunnels=none", "bonding.max_bonds=0")
@@ -34,7 +34,7 @@ def start(
     guest's memory.
     """
     place = _memory_folder(memory, folder)
-    environment = {} if seccomp else UNREGISTERED
+    environment = UNREGISTERED
     if place == folder:  # otherwise the kernel would try the host's memory first
         environment = {**environment, "TMPDIR": str(folder.absolute())}
     return Start(
