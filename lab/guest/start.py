@@ -7,6 +7,7 @@ switches between processes. With mlockall(), a region's pages are mapped togethe
 from __future__ import annotations
 
 import ctypes
+import os
 import sys
 
 MCL_FUTURE = 2  # linux/mman.h
@@ -25,4 +26,7 @@ def main(folder: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1]))
+    status = main(sys.argv[1])
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)  # an orderly end would touch all objects, and the kernel would copy their pages after a fork

@@ -115,9 +115,9 @@ class Testbed(msgspec.Struct, frozen=True):
         with ExitStack() as files:
             target = files.enter_context(open(self.out / output, "wb")) if output else subprocess.DEVNULL
             log = files.enter_context(open(self.out / errors, "wb")) if errors else subprocess.STDOUT
-            join = self.spaces[node].join
+            files.enter_context(self.spaces[node].entered())  # in a child, it would need a copy of all our memory
             try:
-                process = subprocess.Popen(argv, stdin=stdin, stdout=target, stderr=log, preexec_fn=join)
+                process = subprocess.Popen(argv, stdin=stdin, stdout=target, stderr=log)
             except FileNotFoundError:
                 raise MachineError(f"the tool '{argv[0]}' is missing: install the package that has it") from None
         self.undo.callback(_end, process)

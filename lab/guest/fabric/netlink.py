@@ -22,6 +22,7 @@ NLM_F_REQUEST, NLM_F_ACK, NLM_F_DUMP = 0x1, 0x4, 0x300
 NLM_F_REPLACE, NLM_F_EXCL, NLM_F_CREATE = 0x100, 0x200, 0x400
 NLMSG_ERROR, NLMSG_DONE = 2, 3
 NLA_TYPE = 0x3FFF
+DATAGRAM = 1 << 16  # the kernel sends at most half of it; a larger buffer would be mapped and unmapped each time
 BATCH = 64  # requests sent at once: even if the kernel refuses all, the answers fit in a socket's buffer
 
 _HEADER = struct.Struct("=IHHII")
@@ -164,7 +165,7 @@ class Netlink:
 
     def _received(self) -> Iterator[tuple[int, int, bytes]]:
         """Yield (type, sequence number, body) of each message in the next datagram."""
-        data = self._socket.recv(1 << 18)
+        data = self._socket.recv(DATAGRAM)
         offset = 0
         while offset < len(data):
             length, kind, _, sequence, _ = _HEADER.unpack_from(data, offset)
