@@ -11,8 +11,12 @@ import gc
 import marshal
 import os
 import sys
-from importlib.machinery import ExtensionFileLoader, ModuleSpec, PathFinder, SourceFileLoader
-from types import CodeType
+from _frozen_importlib import ModuleSpec  # importlib itself is a file, and these are part of Python's program
+from _frozen_importlib_external import ExtensionFileLoader, PathFinder, SourceFileLoader
+
+TYPE_CHECKING = False  # typing is a large module
+if TYPE_CHECKING:
+    from types import CodeType
 
 PACK = "modules"
 Entry = tuple[str, bool, int, int]  # of a module: its file, whether it is a package, the code's start and length
