@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from types import CodeType
 
 PACK = "modules"
+AHEAD = 120_000  # bytes read at once; the C library would map memory of its own for 128 KiB
 Entry = tuple[str, bool, int, int]  # of a module: its file, whether it is a package, the code's start and length
 
 
@@ -31,24 +32,41 @@ def pack(index: dict[str, Entry], code: bytes) -> bytes:
     return len(head).to_bytes(8, "little") + head + code
 
 
-class Packed(SourceFileLoader):
-    """Loads a module whose bytecode is in PACK."""
+class Reader:
+    """Reads parts of a PACK that is open as `file`. Modules are in the order of their use, so it reads ahead."""
 
-    def __init__(self, name: str, path: str, place: tuple[int, int, int]) -> None:
+    def __init__(self, file: int) -> None:
+        self._file = file
+        self._start = 0
+        self._ahead = memoryview(b"")
+
+    def part(self, start: int, size: int) -> memoryview:
+        """Return `size` bytes from byte `start` on."""
+        if not self._start <= start <= start + size <= self._start + len(self._ahead):
+            self._ahead = memoryview(os.pread(self._file, max(size, AHEAD), start))
+            self._start = start
+        return self._ahead[start - self._start : start - self._start + size]
+
+
+class Packed(SourceFileLoader):
+    """Loads a module whose bytecode is in PACK: `size` bytes from byte `start` on."""
+
+    def __init__(self, name: str, path: str, reader: Reader, start: int, size: int) -> None:
         super().__init__(name, path)
-        self._place = place  # descriptor, bytes, offset
+        self._place = reader, start, size
 
     def get_code(self, fullname: str) -> CodeType:  # noqa: ARG002  # it loads one module only
         """Return the module's code."""
-        code: CodeType = marshal.loads(os.pread(*self._place))
+        reader, start, size = self._place
+        code: CodeType = marshal.loads(reader.part(start, size))
         return code
 
 
 class Finder:
-    """Finds the modules of a PACK that is open as `file`. Their code begins at byte `start`."""
+    """Finds the modules of a PACK. Their code begins at byte `start`."""
 
-    def __init__(self, file: int, index: dict[str, Entry], start: int) -> None:
-        self.file = file
+    def __init__(self, reader: Reader, index: dict[str, Entry], start: int) -> None:
+        self.reader = reader
         self.index = index
         self.start = start
 
@@ -57,7 +75,7 @@ class Finder:
         if name not in self.index:
             return None
         file, package, offset, size = self.index[name]
-        loader = Packed(name, file, (self.file, size, self.start + offset)) if size else ExtensionFileLoader(name, file)
+        loader = Packed(name, file, self.reader, self.start + offset, size) if size else ExtensionFileLoader(name, file)
         found = ModuleSpec(name, loader, origin=file, is_package=package)
         found.has_location = True
         if package:
@@ -71,8 +89,9 @@ def install(pack: str) -> None:
         file = os.open(pack, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return
-    size = int.from_bytes(os.pread(file, 8, 0), "little")
-    finder = Finder(file, marshal.loads(os.pread(file, size, 8)), 8 + size)
+    reader = Reader(file)
+    size = int.from_bytes(reader.part(0, 8), "little")
+    finder = Finder(reader, marshal.loads(reader.part(8, size)), 8 + size)
     sys.meta_path.insert(sys.meta_path.index(PathFinder), finder)
 
 

@@ -171,7 +171,7 @@ def _join_all(part: Part, spaces: Spaces) -> None:
         name = f"link{number}a"
         with spaces.inside(end.node):
             for each in ("all", "default"):
-                build.sysctl(f"net.ipv6.conf.{each}.disable_ipv6").write_text("1")
+                build.write_sysctl(f"net.ipv6.conf.{each}.disable_ipv6", "1")
         _move(name, name, spaces.of(end.node), end)
         with spaces.inside(end.node) as netlink:
             device.up(netlink, name)
@@ -202,7 +202,7 @@ def _own_host(part: Part) -> Iterator[Namespace]:
 def _configure(netlink: Netlink, end: Interface, node: Node) -> None:
     for name, value in node.sysctls.items():
         if name.split(".")[3:4] == [end.name]:  # for example net.ipv6.conf.eth0.accept_dad
-            build.sysctl(name).write_text(value)
+            build.write_sysctl(name, value)
     offload.write(netlink, end.name, end.offloads)
     device.up(netlink, end.name)
     for address in end.addresses:

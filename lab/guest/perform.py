@@ -213,8 +213,10 @@ def spins() -> list[dict[str, Any]]:
 
 
 def _sysctl(name: str) -> str | None:
-    file = build.sysctl(name)
-    return " ".join(file.read_text().split()) if file.exists() else None
+    try:
+        return " ".join(build.read_sysctl(name).split())
+    except (FileNotFoundError, NotADirectoryError):
+        return None
 
 
 def _write(file: Path, plain: Any) -> None:

@@ -81,7 +81,7 @@ def _of_node(spaces: Spaces, node: Node) -> Iterator[tuple[str, object, object]]
     ends = [*spaces.interfaces[node.name], *spaces.carried[node.name]]
     with spaces.inside(node.name) as netlink:
         for name, value in node.sysctls.items():
-            yield f"{node.name}: {name}", value.split(), build.sysctl(name).read_text().split()
+            yield f"{node.name}: {name}", value.split(), build.read_sysctl(name).split()
         for end in ends:
             wanted_offloads = offload.wanted(netlink, end.name, end.offloads)
             found = [each for each in offload.read(netlink, end.name) if each not in overlay.always_on(end.name)]

@@ -14,14 +14,23 @@ from lab.errors import MachineError
 LOADER = "usr/lib64/ld-linux-x86-64.so.2"
 LIBRARIES = "usr/lib/x86_64-linux-gnu"
 PYTHON = "usr/bin/python3.13"
-# Prints the modules that an import of argv[2:] reads from files. json, which prints them, counts as one of them.
+# Prints the modules that an import of argv[2:] reads from files, in the order of their import. Two of them, importlib
+# and json, are for this program.
 IMPORT = """
-import importlib, json, sys
-sys.path[:0] = json.loads(sys.argv[1])
+import sys
+class Order(dict):
+    def find_spec(self, name, *_):
+        self.setdefault(name, len(self))
+order = Order()
+sys.meta_path.insert(0, order)
+sys.path[:0] = sys.argv[1].splitlines()
+import importlib
 for each in sys.argv[2:]:
     importlib.import_module(each)
+import json
 specs = {each.__spec__.name: each.__spec__ for each in sys.modules.values() if getattr(each, "__spec__", None)}
-found = [(name, spec) for name, spec in sorted(specs.items()) if spec.has_location]
+found = [(name, spec) for name, spec in specs.items() if spec.has_location]
+found.sort(key=lambda each: order.get(each[0], -1))
 print(json.dumps([(n, s.origin, s.cached, s.submodule_search_locations is not None) for n, s in found]))
 """
 LAUNCHERS = "usr/launch"  # the folder of a tree with the launchers of its programs
@@ -88,13 +97,12 @@ class Module(NamedTuple):
 
 
 def imported(tree: Path, search: Sequence[Path], names: Sequence[str]) -> list[Module]:
-    """Return all modules that Python reads from files when it imports these modules from its own path and `search`.
+    """Return all modules that Python reads from files when it imports these modules from its own path and `search`, in
+    the order of their import.
 
     Raises MachineError.
     """
-    found = json.loads(
-        _python(tree, "-P", "-S", "-B", "-c", IMPORT, json.dumps([str(each) for each in search]), *names)
-    )
+    found = json.loads(_python(tree, "-P", "-S", "-B", "-c", IMPORT, "\n".join(map(str, search)), *names))
     return [Module(name, Path(file), Path(code) if code else None, package) for name, file, code, package in found]
 
 
