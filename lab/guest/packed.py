@@ -32,7 +32,7 @@ def pack(index: dict[str, Entry], code: bytes) -> bytes:
     return len(head).to_bytes(8, "little") + head + code
 
 
-class Reader:
+class PackReader:
     """Reads parts of a PACK that is open as `file`. Modules are in the order of their use, so it reads ahead."""
 
     def __init__(self, file: int) -> None:
@@ -51,7 +51,7 @@ class Reader:
 class Packed(SourceFileLoader):
     """Loads a module whose bytecode is in PACK: `size` bytes from byte `start` on."""
 
-    def __init__(self, name: str, path: str, reader: Reader, start: int, size: int) -> None:
+    def __init__(self, name: str, path: str, reader: PackReader, start: int, size: int) -> None:
         super().__init__(name, path)
         self._place = reader, start, size
 
@@ -65,7 +65,7 @@ class Packed(SourceFileLoader):
 class Finder:
     """Finds the modules of a PACK. Their code begins at byte `start`."""
 
-    def __init__(self, reader: Reader, index: dict[str, Entry], start: int) -> None:
+    def __init__(self, reader: PackReader, index: dict[str, Entry], start: int) -> None:
         self.reader = reader
         self.index = index
         self.start = start
@@ -89,7 +89,7 @@ def install(pack: str) -> None:
         file = os.open(pack, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:
         return
-    reader = Reader(file)
+    reader = PackReader(file)
     size = int.from_bytes(reader.part(0, 8), "little")
     finder = Finder(reader, marshal.loads(reader.part(8, size)), 8 + size)
     sys.meta_path.insert(sys.meta_path.index(PathFinder), finder)
