@@ -5,17 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from lab.base import ethernet
 from lab.ext.explain.explaining import Closely
 from lab.ext.explain.limits import NAMED, SAME_MOMENT_NS, Limit
 from lab.ext.explain.measuring import SeenPath, rounded
-from lab.ext.explain.reader import SlowReads, reads_at_once, slow_reads
+from lab.ext.explain.reader import SlowReads, reads_at_once, slow_reads, woken_by
 from lab.ext.explain.writer import SlowWrites, slow_writes
-from lab.metric.arrays import Ints, np
+from lab.guest.workload import Bulk
+from lab.metric.arrays import Floats, Ints, np
 from lab.units import Duration, Size
 
 _TURNS = 0.3  # of the time, without data that is on its way: the programs take turns
 _RESTS = 0.05  # of the time: the writer pauses
 _LONGER = 4  # times the transfer: after this, a workload gives up
+_WATERMARK = Bulk().watermark.bytes
+_SLACK_NS = 50_000  # Linux wakes a program that sleeps so much later than it asked for (timer_slack_ns, init_task.c)
 _REPLY = 2  # bytes that SmallWrites answers with
 
 
@@ -27,6 +31,7 @@ class Behaviour:
     fields: Mapping[str, str | int]
     words: str
     unknown: tuple[str, ...] = ()  # what the capture does not show
+    never_waits: bool = False  # whether the program writes on schedule, so that the send buffer is never full
 
     def changed(self, **fields: str | int) -> Behaviour:
         """Return the same workload with other fields."""
@@ -58,6 +63,9 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
     sent = int((seen.found.end - seen.found.seq)[~seen.found.again].sum())
     reads = slow_reads(seen, path.rtt, path.mss)
     writes = slow_writes(seen, path, sent) if spent(Limit.IDLE) >= _RESTS else None
+    woken = woken_by(seen.found, path.mss) if reads else None
+    if woken:
+        reads = None
     if reads and not (writes and writes.regular):  # a slow reader's window is full, and its sender seldom idle
         return _reader(reads, common)
     congestion = {"congestion": path.congestion} if path.congestion else {}
@@ -65,7 +73,9 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
         return _writer(writes, {**congestion, **common})
     longest = Duration(10**9 * (10 + _LONGER * (seen.explanation.end - seen.explanation.start) // 10**9))
     fields: dict[str, str | int] = {"size": str(Size(sent)), "duration": str(longest), **congestion, **common}
-    if spent(Limit.WINDOW) >= NAMED and reads_at_once(seen.found, path.mss):
+    if woken and not woken <= _WATERMARK < woken + 2 * path.mss:
+        fields["watermark"] = str(Size(woken))
+    elif not woken and spent(Limit.WINDOW) >= NAMED and reads_at_once(seen.found, path.mss):
         fields["watermark"] = "1 B"  # default: the program sleeps until more is unread, which a small window shows
     idle = f"{100 * shares.get(Limit.IDLE, 0.0):.0f} %"
     unknown = (f"when the program writes: it was idle for {idle} of the time, and the rebuilt one never is",)
@@ -74,13 +84,14 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
 
 
 def _writer(writes: SlowWrites, common: Mapping[str, str | int]) -> Behaviour:
-    effort = Duration(1000 * (writes.pause // 1000))
+    effort = Duration(1000 * (max(writes.pause - _SLACK_NS, 1000) // 1000))
     block, lasts = str(Size(writes.block)), str(Duration(1000 * (writes.lasts // 1000)))
     return Behaviour(
         "Bulk",
         {"duration": lasts, "block": block, "effort": str(effort), **common},
         f"the program writes {writes.block:,} B, and then pauses for {effort}",
         ("whether the program's writes all have the same size: the rebuilt ones do",),
+        writes.never_waits,
     )
 
 
@@ -136,6 +147,41 @@ def _answering(seen: Closely) -> Ints:
     return found
 
 
+def _way(seen: Closely, path: SeenPath, every: _Messages, at: Ints) -> Floats:
+    """Return the time in ns from a message to the answer if the other program answers at once.
+
+    Both are on the way, and both are transmitted: the message as a whole, and the first segment of the answer. At a
+    capture at the other end, the message has arrived, and the answer has only left.
+    """
+    facts = seen.explanation.facts
+    assert facts is not None
+    ahead = every.forward[at] > 0
+    parts = np.where(ahead, facts.where.beyond or 0, facts.where.behind or 0).astype(np.float64)
+    if facts.where.name not in ("sender", "receiver"):
+        return parts
+    own = ahead == (facts.where.name == "sender")
+    around = path.headers + ethernet.AROUND
+    answer = np.minimum(every.first[np.minimum(at + 1, len(every.first) - 1)], path.mss) + around
+    waits = np.where(ahead, *(_transmitted(seen, path, every.end[at], way) for way in (True, False)))
+    whole = waits + 2 * path.delay + (8e9 * answer / path.rate if path.rate else 0)
+    return np.where(own, whole, parts)
+
+
+def _transmitted(seen: Closely, path: SeenPath, at: Ints, forward: bool) -> Floats:
+    """Return the time in ns until what was sent in a direction up to each time was transmitted at the path's rate."""
+    rows = seen.rows[(seen.rows.payload > 0) & (seen.rows.forward.astype(bool) == forward)]
+    if not path.rate or not len(rows):
+        return np.zeros(len(at))
+    size = rows.payload.astype(np.int64)
+    takes = 8e9 / path.rate * (size + -(-size // path.mss) * (path.headers + ethernet.AROUND))
+    sent = np.cumsum(takes)
+    since = (rows.time_ns - rows.time_ns[0]).astype(np.float64)
+    done = sent + np.maximum.accumulate(since - (sent - takes))  # a segment waits for those before
+    last = np.maximum(np.searchsorted(rows.time_ns, at, side="right") - 1, 0)
+    found: Floats = np.maximum(done[last] - (at - rows.time_ns[0]), 0)
+    return found
+
+
 def _exchange(seen: Closely, path: SeenPath, nagle: bool) -> Behaviour:
     """Return an exchange of messages. The end that sent the first message sends the requests."""
     every = _messages(seen)
@@ -157,22 +203,19 @@ def _exchange(seen: Closely, path: SeenPath, nagle: bool) -> Behaviour:
         )
     facts = seen.explanation.facts
     assert facts is not None
-    beyond = (facts.where.beyond if every.forward[0] else facts.where.behind) or 0
     pairs = requests[requests + 1 < len(asks)]
-    on_wire = every.size[pairs] * 8e9 / path.rate if path.rate else np.zeros(len(pairs))
-    think = every.start[pairs + 1] - every.end[pairs] - beyond - np.where(every.size[pairs] > path.mss, on_wire, 0)
+    think = every.start[pairs + 1] - every.end[pairs] - _way(seen, path, every, pairs)
     starts = every.start[requests]
     cycle = int(starts[-1] - starts[0]) // (count - 1) if count > 1 else 0
     response = int(every.size[answers].mean()) if len(answers) else 0
-    rest = every.start[requests[1:]] - every.end[requests[1:] - 1]
-    behind = (facts.where.behind if every.forward[0] else facts.where.beyond) or 0
-    at_once = len(rest) and float(np.median(rest)) - behind < SAME_MOMENT_NS
+    rest = every.start[requests[1:]] - every.end[requests[1:] - 1] - _way(seen, path, every, requests[1:] - 1)
+    at_once = len(rest) and float(np.median(rest)) < SAME_MOMENT_NS
     fields = {
         "count": count,
         "interval": str(Duration(1000 * (1 if at_once or not cycle else cycle // 1000))),
         "request": str(Size(max(round(float(every.size[requests].mean())), 1))),
         "response": str(Size(response)),
-        "think": str(Duration(1000 * max(int(np.median(think)) // 1000, 0) if len(think) else 0)),
+        "think": str(Duration(1000 * max(int(np.median(think) - _SLACK_NS) // 1000, 0) if len(think) else 0)),
         **common,
     }
     return Behaviour(

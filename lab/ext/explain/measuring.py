@@ -29,6 +29,9 @@ _HALVED, _KEPT = 0.57, 0.85
 # HYSTART_DELAY_MIN, HYSTART_DELAY_MAX and HYSTART_MIN_SAMPLES of net/ipv4/tcp_cubic.c
 _HYSTART_LEAST_NS, _HYSTART_MOST_NS, _HYSTART_ACKS = 4_000_000, 16_000_000, 8
 _EVENTS = 2  # losses that tell how a sender reacts
+# A window that is not in use grows to twice the flight at most (tcp_is_cwnd_limited). So if something else limits the
+# flight, CUBIC's first two reactions do not show: 2 * 0.7 * 0.7 is about 1
+_OTHERS, _MOSTLY, _HIDDEN = (Limit.IDLE, Limit.TURNS, Limit.NAGLE, Limit.WINDOW, Limit.SEND_BUFFER), 0.5, 2
 _REGULAR = 12  # losses that tell how often they come
 _BEYOND = 1.2  # times the growth
 _PACED_NS = 3_000_000  # data that leaves together: a millisecond's at twice the mean rate (tcp_tso_autosize)
@@ -43,6 +46,7 @@ class SeenPath:
     headers: int  # bytes of IP and TCP in a data segment
     ipv6: bool
     rate: float | None  # of the bottleneck, in bit/s of whole frames
+    delay: int  # of each direction: half of the least round trip, without the transmission of its packets
     queue: int | None  # the longest wait at the bottleneck; None if no queue stood
     overflowed: bool  # whether the queue was too short
     lost: int  # segments that were lost elsewhere
@@ -103,6 +107,7 @@ def measure(seen: Closely) -> SeenPath:
         headers=header,
         ipv6=over_ipv6(seen),
         rate=rate,
+        delay=max(facts.where.rtt - int(_transmission(seen, header, rate)), 0) // 2,
         queue=queue,
         overflowed=full is not None,
         lost=0 if listed == () else elsewhere,
@@ -114,6 +119,22 @@ def measure(seen: Closely) -> SeenPath:
         flight=_woken(seen) if seen.explanation.shares.get(Limit.SEND_BUFFER, 0.0) >= NAMED else 0,
         congestion=_congestion(seen),
     )
+
+
+def _transmission(seen: Closely, header: int, rate: float | None) -> float:
+    """Return the time in ns in which the two packets of the least round trip were transmitted at this rate.
+
+    The rebuilt link transmits both again. One is an ACK or as short as one, and the other may carry data.
+    """
+    facts, found = seen.explanation.facts, seen.found
+    assert facts is not None
+    times, since = to_acks(found)
+    payload = 0
+    if facts.where.name == "sender" and len(since) and int(since.min()) <= (facts.where.beyond or 0):
+        number = found.ack[np.searchsorted(found.ack_time, times[since.argmin()], side="right") - 1]
+        at = int(np.searchsorted(found.highest, number))
+        payload = min(int(found.end[at] - found.seq[at]), facts.mss)
+    return 8e9 * (payload + 2 * (header + ethernet.AROUND)) / rate if rate else 0.0
 
 
 def _waits(seen: Closely) -> tuple[Ints, Ints]:
@@ -221,6 +242,9 @@ def _congestion(seen: Closely) -> str | None:
         if small and length[paced].sum() > SPREAD * own:
             return "bbr"
     events = _events(found, facts.where.rtt or 0)
+    shares = seen.explanation.shares
+    if sum(shares.get(each, 0.0) for each in _OTHERS) > _MOSTLY:
+        events = events[_HIDDEN:]
     if len(events) < _EVENTS:
         halved = bool(events) and events[0][1] < _HALVED * events[0][0]
         return "reno" if halved and _overshot(found, facts.where.rtt or 0) else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from lab.errors import InputError
@@ -89,6 +89,8 @@ def plan(seen: Closely) -> RebuildPlan:
         raise InputError(f"connection {seen.explanation.number} cannot be rebuilt: {reason}")
     path = measure(seen)
     program = behaviour(seen, path)
+    if program.never_waits:
+        path = replace(path, flight=0)
     if reason := _beyond(path, program):
         raise InputError(f"connection {seen.explanation.number} cannot be rebuilt: {reason}")
     shares = seen.explanation.shares
@@ -97,12 +99,15 @@ def plan(seen: Closely) -> RebuildPlan:
     facts = seen.explanation.facts
     assert facts is not None
     least = figure(Value(path.rtt / 1e9, "s"))
+    without = ", without the transmission of its packets" if 2 * path.delay < path.rtt - 1 else ""
     return RebuildPlan(
         seen,
         path,
         program,
         rate=_rate(path, shares, _goodput(seen) if program.kind in _GREEDY else 0.0),
-        delay=FoundSetting(str(Duration(1000 * round(path.rtt / 2000))), f"half of the least round trip, {least}"),
+        delay=FoundSetting(
+            str(Duration(1000 * round(path.delay / 1000))), f"half of the least round trip, {least}{without}"
+        ),
         mtu=_mtu(seen, path),
         limit=_limit(path),
         loss=_loss(path, loss),

@@ -31,8 +31,9 @@ def payload_rate(seen: Closely) -> float | None:
     """
     passed, merged = _passed(seen), joined(seen)
     if merged:
-        standing = _mean_while_full(seen)
-        burst = _burst_rate(seen, _whole(seen, passed), (8, 4, 2)) or _burst_rate(seen, passed, (8,))
+        whole = _whole(seen, passed)
+        standing = _standing_rate(seen, whole if len(whole.time) else passed) or _mean_while_full(seen)
+        burst = _burst_rate(seen, whole, (8, 4, 2)) or _burst_rate(seen, passed, (8,))
     else:
         standing, burst = _standing_rate(seen, passed), _burst_rate(seen, passed, (4, 1))
     if not standing and not burst:

@@ -23,6 +23,8 @@ _HELD = 4  # times the bytes that an ACK usually acknowledges: it was held back 
 _LATE = 2  # round trips from a segment to its ACK: longer than the way, unless a queue stands
 _REST = 1.5  # round trips: what the sender sent into the window that a read opened belongs to the same read
 _USUAL = 3  # the number of long pauses between moves of the edge that show how long a pause is
+_OPEN = 0.95  # of the largest window so far: no data is unread
+_MOST = 0.5  # of the data
 _NEAR = 0.1  # between the rate from FIN and that of the window's edge
 
 
@@ -63,6 +65,26 @@ def reads_at_once(found: SegmentsAndAcks, mss: int) -> bool:
     window = found.edge - found.ack
     smaller = window <= np.maximum.accumulate(window) - 2 * mss
     return len(window) > 0 and float(smaller.mean()) < _UNREAD
+
+
+def woken_by(found: SegmentsAndAcks, mss: int) -> int | None:
+    """Return how many bytes had to arrive to wake the program, if it then read all of them; None if it was not so.
+
+    A program with SO_RCVLOWAT sleeps until so many bytes are unread (tcp_epollin_ready). Until then, the window becomes
+    smaller; then it is open again, and always after the same number of bytes. A slow reader leaves data unread, and its
+    reads do not follow the data: an ACK without new data announces them. An ACK covers two segments, so the bytes
+    between two reads are up to two segments more than those that woke the program.
+    """
+    window = found.edge - found.ack
+    opened = window >= _OPEN * np.maximum.accumulate(window) if len(window) else np.zeros(0, bool)
+    at = np.flatnonzero(opened & (np.diff(found.edge, prepend=found.edge[:1]) > mss) & ~found.repeated)
+    between = np.diff(found.ack[at])
+    if len(between) < _LEAST:
+        return None
+    usual = np.abs(between - np.median(between)) <= 2 * mss
+    if int(between[usual].sum()) < _MOST * int(found.ack[-1] - found.ack[0]):
+        return None
+    return max(int(np.median(between[usual])) - 2 * mss + 1, 1)
 
 
 def _announced(found: SegmentsAndAcks) -> Ints:

@@ -20,6 +20,8 @@ from lab.model.skb import SHARED_INFO, SK_BUFF, gso_bytes, kmalloc, overhead, tc
 _PAUSES = 3  # fewer show no regular writes
 _ALIKE = 0.05  # of the median: times from write to write that are the same
 _MOST = 0.5  # of these times
+_FREQUENT = 0.1  # of these times
+_NEARLY = 0.9  # of these times
 _INITIAL = 10  # segments: TCP_INIT_CWND
 
 
@@ -34,33 +36,75 @@ class SlowWrites:
     pause: int
     lasts: int
     regular: bool  # whether most pauses have the same length
+    never_waits: bool  # whether each write began in time, so that none before it waited for the send buffer
 
 
 def slow_writes(seen: Closely, path: SeenPath, sent: int) -> SlowWrites | None:
     """Return the writes of a program that paused again and again, or None. `sent` is the number of bytes in all.
 
-    If most of the times from write to write are the same, the others are those of writes that waited, or that do not
-    show one by one.
+    If most of the times from write to write are multiples of the same time, the others are those of writes that waited.
+    A write may begin at the same moment as an ACK arrives, by chance. It follows the end of the write before.
     """
     if not writes_end(seen):
         return None
     parts = pieces(seen.found, seen.view, path.mss, path.rtt)
-    idle = (parts.why == Why.IDLE) & (parts.end - parts.start > SAME_MOMENT_NS)
+    long = parts.end - parts.start > SAME_MOMENT_NS
+    idle = (parts.why == Why.IDLE) & long
     if int(idle.sum()) < _PAUSES:
         return None
-    starts = np.concatenate((seen.view.left[:1], parts.end[idle]))
-    size = np.where(seen.found.again, 0, seen.found.end - seen.found.seq)[seen.view.order]
-    reached = np.concatenate(([0], np.cumsum(size)))[np.searchsorted(seen.view.left, starts)]
+    small = (seen.found.end - seen.found.seq) % path.mss > 0
+    ended = np.concatenate((small[:1] & False, small[seen.view.order][:-1]))
+    at_ack = (parts.why == Why.EMPTY) & long & np.isin(parts.packet, seen.found.packet[seen.view.order][ended])
+    never_waits = bool(at_ack.any()) and _on_schedule(*_starts(seen, parts.end[idle | at_ack]), path.mss)
+    starts, reached = _starts(seen, parts.end[idle | at_ack] if never_waits else parts.end[idle])
     cycles, sizes = np.diff(starts), np.diff(reached)
-    usual = np.abs(cycles - np.median(cycles)) <= _ALIKE * np.median(cycles)
-    regular = float(usual.mean()) > _MOST
-    chosen = usual if regular else np.ones(len(cycles), bool)
-    cycle = max(int(cycles[chosen].mean()), 1000)
-    block = min(max(round(float(sizes[chosen].mean())), 1), sent)
-    pause = max(cycle - _waited(seen, path, starts, block), 1000)
+    turns, regular = _turns(cycles)
+    chosen = turns > 0 if regular else np.ones(len(cycles), bool)
+    turns = turns if regular else np.ones(len(cycles), np.int64)
+    cycle = max(int(cycles[chosen].sum() / turns[chosen].sum()), 1000)
+    block = min(max(round(float(sizes[chosen].sum() / turns[chosen].sum())), 1), sent)
+    pause = max(cycle - (0 if never_waits else _waited(seen, path, starts, block)), 1000)
     after = max(round((sent - int(reached[-1])) / block) - 1, 0)  # writes that do not show one by one
     lasts = int(starts[-1] - starts[0]) + after * cycle + pause // 2
-    return SlowWrites(block, pause, lasts, regular)
+    return SlowWrites(block, pause, lasts, regular, never_waits)
+
+
+def _starts(seen: Closely, pauses: Ints) -> tuple[Ints, Ints]:
+    """Return when writes began, after these ends of pauses, and the bytes that were sent before each."""
+    starts = np.concatenate((seen.view.left[:1], pauses))
+    size = np.where(seen.found.again, 0, seen.found.end - seen.found.seq)[seen.view.order]
+    return starts, np.concatenate(([0], np.cumsum(size)))[np.searchsorted(seen.view.left, starts)]
+
+
+def _turns(cycles: Ints) -> tuple[Ints, bool]:
+    """Return how many writes each time from write to write has, 0 if it does not fit, and whether most fit.
+
+    Some writes do not show, because data of the write before was still on its way. So a time is a multiple of the
+    shortest one that is frequent.
+    """
+    near = np.array([int((np.abs(cycles - each) <= _ALIKE * each).sum()) for each in cycles.tolist()])
+    frequent = np.unique(cycles[near >= max(_PAUSES, _FREQUENT * len(cycles))])
+    while len(frequent):
+        usual = float(np.median(cycles[np.abs(cycles - frequent[0]) <= _ALIKE * frequent[0]]))
+        turns = np.round(cycles / usual).astype(np.int64)
+        turns[np.abs(cycles - turns * usual) > _ALIKE * usual] = 0
+        if (turns > 0).mean() > _MOST:
+            return turns, True
+        frequent = frequent[frequent > (1 + _ALIKE) * usual]
+    return np.zeros(len(cycles), np.int64), False
+
+
+def _on_schedule(starts: Ints, reached: Ints, mss: int) -> bool:
+    """Return whether nearly all writes have the same size, and begin after multiples of the same time.
+
+    The end of a write may wait for an ACK (Nagle) and leave with the next one.
+    """
+    cycles, sizes = np.diff(starts), np.diff(reached)
+    turns, regular = _turns(cycles)
+    if not regular:
+        return False
+    block = float(np.median(sizes[turns > 0] / turns[turns > 0]))
+    return float(((turns > 0) & (np.abs(sizes - turns * block) <= mss)).mean()) > _NEARLY
 
 
 def memory(path: SeenPath, flight: int) -> float:
