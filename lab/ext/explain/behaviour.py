@@ -73,8 +73,8 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
         return _writer(writes, {**congestion, **common})
     longest = Duration(10**9 * (10 + _LONGER * (seen.explanation.end - seen.explanation.start) // 10**9))
     fields: dict[str, str | int] = {"size": str(Size(sent)), "duration": str(longest), **congestion, **common}
-    if woken and not woken <= _WATERMARK < woken + 2 * path.mss:
-        fields["watermark"] = str(Size(woken))
+    if woken and (woken > _WATERMARK or (path.window or 0) >= 2 * _WATERMARK >= 2 * woken + 4 * path.mss):
+        fields["watermark"] = str(Size(woken))  # a smaller window wakes any program before (tcp_epollin_ready)
     elif not woken and spent(Limit.WINDOW) >= NAMED and reads_at_once(seen.found, path.mss):
         fields["watermark"] = "1 B"  # default: the program sleeps until more is unread, which a small window shows
     idle = f"{100 * shares.get(Limit.IDLE, 0.0):.0f} %"

@@ -242,9 +242,6 @@ def _congestion(seen: Closely) -> str | None:
         if small and length[paced].sum() > SPREAD * own:
             return "bbr"
     events = _events(found, facts.where.rtt or 0)
-    shares = seen.explanation.shares
-    if sum(shares.get(each, 0.0) for each in _OTHERS) > _MOSTLY:
-        events = events[_HIDDEN:]
     if len(events) < _EVENTS:
         halved = bool(events) and events[0][1] < _HALVED * events[0][0]
         return "reno" if halved and _overshot(found, facts.where.rtt or 0) else None
@@ -253,7 +250,8 @@ def _congestion(seen: Closely) -> str | None:
     few = len(events) == _EVENTS
     share = median(after / before for before, after in (events[-1:] if few else events))
     if share >= _KEPT:
-        return None if few else "bbr"
+        others = sum(seen.explanation.shares.get(each, 0.0) for each in _OTHERS) > _MOSTLY
+        return "bbr" if len(events) > _EVENTS + (_HIDDEN if others else 0) else None
     return "reno" if share < _HALVED else "cubic"
 
 

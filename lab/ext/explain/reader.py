@@ -76,8 +76,9 @@ def woken_by(found: SegmentsAndAcks, mss: int) -> int | None:
     between two reads are up to two segments more than those that woke the program.
     """
     window = found.edge - found.ack
-    opened = window >= _OPEN * np.maximum.accumulate(window) if len(window) else np.zeros(0, bool)
-    at = np.flatnonzero(opened & (np.diff(found.edge, prepend=found.edge[:1]) > mss) & ~found.repeated)
+    largest = np.maximum.accumulate(window)
+    smaller = np.concatenate(([False], (window < _STEADY * largest)[:-1]))
+    at = np.flatnonzero(smaller & (window >= _OPEN * largest) & ~found.repeated)
     between = np.diff(found.ack[at])
     if len(between) < _LEAST:
         return None

@@ -63,9 +63,11 @@ def slow_writes(seen: Closely, path: SeenPath, sent: int) -> SlowWrites | None:
     turns = turns if regular else np.ones(len(cycles), np.int64)
     cycle = max(int(cycles[chosen].sum() / turns[chosen].sum()), 1000)
     block = min(max(round(float(sizes[chosen].sum() / turns[chosen].sum())), 1), sent)
+    last = max(round((sent - int(reached[-1])) / block), 1)  # writes since the last pause, which do not show one by one
+    if regular and turns.all():  # each write shows, and not only the size of what left from pause to pause
+        block = max(round(sent / (int(turns.sum()) + last)), 1)
     pause = max(cycle - (0 if never_waits else _waited(seen, path, starts, block)), 1000)
-    after = max(round((sent - int(reached[-1])) / block) - 1, 0)  # writes that do not show one by one
-    lasts = int(starts[-1] - starts[0]) + after * cycle + pause // 2
+    lasts = int(starts[-1] - starts[0]) + (last - 1) * cycle + pause // 2
     return SlowWrites(block, pause, lasts, regular, never_waits)
 
 

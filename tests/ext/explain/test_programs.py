@@ -111,6 +111,20 @@ def test_a_window_that_stays_full_is_read_segment_by_segment(tmp_path: Path) -> 
     assert _planned(tmp_path, windows(40, [45] * 20)).program.fields["watermark"] == "1 B"
 
 
+def test_a_program_that_wakes_for_16_kib_and_reads_all_of_it_is_no_slow_reader(tmp_path: Path) -> None:
+    """The window of 24 kB becomes smaller with each ACK, until 12 segments have arrived (tcp_epollin_ready)."""
+    end, window = 1, 24_000
+    packets = [replace(each, window=window) for each in handshake(RTT)]
+    for number in range(400):
+        at, unread = 2 * RTT + 2.5 * number, 2 * MSS * (number % 6)
+        packets += _sent(at, end, end + 2 * MSS)
+        end += 2 * MSS
+        packets.append(Packet(at + RTT, back=True, ack=end, window=window - unread * 2 // 3))
+    program = _planned(tmp_path, packets).program
+    assert program.kind == "Bulk"
+    assert "watermark" not in program.fields  # the lab's own program does so
+
+
 def test_goodput_does_not_count_what_was_acknowledged_when_the_first_segment_passed(tmp_path: Path) -> None:
     """At the receiver, a segment and its ACK pass at the same time; `metric.capture_goodput` counts from there, too."""
     packets = handshake(50, at="receiver")
@@ -145,19 +159,35 @@ def test_the_pause_of_a_writer_begins_when_its_write_fits_into_the_send_buffer(t
     after six thirds, 71.6 kB, which takes five round trips of ten segments.
     """
     fields = _planned(tmp_path, _written_slowly(69 * MSS - 100, 10, 400)).program.fields
-    assert (fields["block"], fields["effort"]) == (f"{69 * MSS - 100} B", "300 ms")
+    assert (fields["block"], fields["effort"]) == (f"{69 * MSS - 100} B", "299.95 ms")
     fields = _planned(tmp_path, _written_slowly(20 * MSS - 100, 10, 400)).program.fields
-    assert fields["effort"] == "400 ms"  # it fits at once
+    assert fields["effort"] == "399.95 ms"  # it fits at once
 
 
 def test_writes_that_left_together_do_not_make_the_others_larger(tmp_path: Path) -> None:
     fields = _planned(tmp_path, _written_slowly(20 * MSS - 100, 10, 400, together=3)).program.fields
-    assert (fields["block"], fields["effort"]) == (f"{20 * MSS - 100} B", "400 ms")
+    assert (fields["block"], fields["effort"]) == (f"{20 * MSS - 100} B", "399.95 ms")
 
 
 def test_a_regular_writer_is_no_slow_reader_although_a_small_window_becomes_smaller(tmp_path: Path) -> None:
     fields = _planned(tmp_path, _written_slowly(69 * MSS - 100, 10, 400, window=24_000)).program.fields
-    assert (fields["block"], fields["effort"]) == (f"{69 * MSS - 100} B", "400 ms")  # no flight shows the send buffer
+    assert (fields["block"], fields["effort"]) == (
+        f"{69 * MSS - 100} B",
+        "399.95 ms",
+    )  # no flight shows the send buffer
+
+
+def test_writes_that_do_not_show_one_by_one_have_the_period_of_the_others(tmp_path: Path) -> None:
+    """The rest of a write waits for an ACK (Nagle), and often leaves with the next write, which then shows no pause."""
+    packets, block, cycle, seq = handshake(4 * RTT), 2 * MSS + 1100, 50, 1
+    for turn in range(60):
+        at, until = 4 * RTT + cycle * turn, 1 + block * (turn + 1)
+        late = turn % 3 == 1  # the rest leaves with the next write
+        packets += _sent(at, seq, until - (until - seq) % MSS if late else until)
+        packets.append(Packet(at + cycle - 10 if late else at + 20, back=True, ack=until - (until - seq) % MSS))
+        seq = until - (until - seq) % MSS if late else until
+    fields = _planned(tmp_path, packets).program.fields
+    assert (fields["block"], fields["effort"]) == (f"{block} B", "49.95 ms")
 
 
 def test_pauses_without_the_end_of_a_write_are_those_of_a_sender_that_spaces_segments(tmp_path: Path) -> None:

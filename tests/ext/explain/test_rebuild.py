@@ -19,7 +19,7 @@ from lab.ext.explain.gains import Gains, check_capture, transfer_of
 from lab.ext.explain.measuring import _by_chance, measure
 from lab.ext.explain.planning import FoundSetting, RebuildPlan, plan
 from lab.spec import find
-from lab.units import Size
+from lab.units import Duration, Size
 from tests.ext.explain.captures import ACK, MSS, PSH, Packet, handshake, pcap, windows
 from tests.kinds import Type
 
@@ -50,7 +50,8 @@ def _through_a_bottleneck(rate: float, rtt: float, window: int, count: int) -> l
 def test_rate_delay_and_goodput_are_those_of_the_packets(tmp_path: Path) -> None:
     made = _planned(tmp_path, _through_a_bottleneck(rate=2.0, rtt=20.0, window=60, count=600))
     assert made.path.rate == pytest.approx(2000 * 8 * FRAME, rel=0.001)
-    assert made.delay.value == "10 ms"
+    without = 2 * (FRAME - MSS) / FRAME / 2.0  # ms: the handshake's packets take as long as two headers
+    assert Duration.of(made.delay.value).seconds == pytest.approx((20 - without) / 2000, abs=1e-6)
     assert made.path.queue == pytest.approx(60 / 2.0 * 1e6, rel=0.1)  # the first burst waits longest
     assert made.path.limit is None
     assert made.goodput.bps == pytest.approx(600 * 8 * MSS / 0.32, rel=0.01)  # with the first round trip
@@ -76,7 +77,10 @@ def test_pauses_of_the_writer_become_its_block_and_its_effort(tmp_path: Path) ->
         packets += [Packet(at, seq=seq + 2 * MSS, size=3000 - 2 * MSS, flags=ACK | PSH)]
         packets += [Packet(at + 20, back=True, ack=seq + 3000)]
     made = _planned(tmp_path, packets)
-    assert (made.program.fields["block"], made.program.fields["effort"]) == ("3000 B", "200 ms")
+    assert (made.program.fields["block"], made.program.fields["effort"]) == (
+        "3000 B",
+        "199.95 ms",
+    )  # less the timer slack
     assert "writes-without-pauses" in [each.name for each in made.undoing]
 
 
@@ -87,8 +91,30 @@ def test_turns_become_requests_and_responses(tmp_path: Path) -> None:
         packets += [Packet(at, seq=seq, ack=1 + 40 * turn, size=100, flags=ACK | PSH)]
         packets += [Packet(at + 80, back=True, seq=1 + 40 * turn, ack=seq + 100, size=40, flags=ACK | PSH)]
     fields = _planned(tmp_path, packets).program.fields
-    expected = {"count": 10, "interval": "300 ms", "request": "100 B", "response": "40 B", "think": "30 ms"}
+    expected = {"count": 10, "interval": "300 ms", "request": "100 B", "response": "40 B", "think": "29.95 ms"}
     assert fields == expected
+
+
+@pytest.mark.parametrize("at", ["sender", "receiver"])
+def test_the_time_to_answer_is_without_the_transmission_of_both_messages(tmp_path: Path, at: str) -> None:
+    """A request of 7 segments takes 7 * 1,526 B at 10 Mbit/s, and the first segment of the answer as much as one."""
+    size, think, rate, rtt = 7 * MSS, 5.0, 1e4, 20.0  # rate in bit per ms
+    short, long = 8 * (FRAME - MSS) / rate, 8 * FRAME / rate
+    packets = handshake(rtt + 2 * short, at=at)
+    for turn in range(20):
+        begun, seq, back = 40 + 100 * turn, 1 + size * turn, 1 + 2 * MSS * turn
+        for place in range(7):
+            sent, arrives = begun + 0.001 * place, begun + long * (place + 1) + rtt / 2
+            packets.append(Packet(sent if at == "sender" else arrives, seq=seq + place * MSS, ack=back, size=MSS))
+            ack = arrives + short + rtt / 2 if at == "sender" else arrives
+            packets.append(Packet(ack, back=True, seq=back, ack=seq + (place + 1) * MSS))
+        answered = begun + 7 * long + rtt / 2 + think + 0.05  # the timer slack
+        for place in range(2):
+            seen = answered + rtt / 2 + long * (place + 1) if at == "sender" else answered + 0.001 * place
+            packets.append(Packet(seen, back=True, seq=back + place * MSS, ack=seq + size, size=MSS, flags=ACK | PSH))
+    made = _planned(tmp_path, packets)
+    assert made.path.rate is None or made.path.rate == pytest.approx(1e7, rel=0.01)
+    assert Duration.of(str(made.program.fields["think"])).seconds == pytest.approx(think / 1000, abs=2e-5)
 
 
 def test_segments_lost_behind_a_short_queue_are_lost_by_chance(tmp_path: Path) -> None:
