@@ -63,6 +63,9 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
     sent = int((seen.found.end - seen.found.seq)[~seen.found.again].sum())
     reads = slow_reads(seen, path.rtt, path.mss)
     writes = slow_writes(seen, path, sent) if spent(Limit.IDLE) >= _RESTS else None
+    facts = seen.explanation.facts
+    if writes and not writes.regular and facts and facts.where.name != "sender" and spent(Limit.SEND_BUFFER) >= NAMED:
+        writes = None  # a full buffer pauses, too, and only a capture at the sender shows which ACK woke the program
     woken = woken_by(seen.found, path.mss) if reads else None
     if woken:
         reads = None

@@ -12,7 +12,7 @@ from lab.ext.explain.explaining import Closely
 from lab.ext.explain.gaps import Why, pieces
 from lab.ext.explain.limits import GROWING, NAMED, SPREAD, Limit
 from lab.ext.explain.lost import lost
-from lab.ext.explain.place import selected, to_acks
+from lab.ext.explain.place import SenderView, selected, to_acks
 from lab.ext.explain.rates import headers, joined, over_ipv6, payload_rate, segments
 from lab.guest.middlebox.lose import MOST
 from lab.metric.arrays import Ints, np
@@ -241,7 +241,9 @@ def _congestion(seen: Closely) -> str | None:
         small = bursts and sent / bursts <= max(3 * facts.mss, _PACED_NS * sent / max(took, 1))
         if small and length[paced].sum() > SPREAD * own:
             return "bbr"
-    events = _events(found, facts.where.rtt or 0)
+    if facts.where.name != "sender" and not (found.queued != NEVER).any():
+        return None  # the flight is larger than it seems, by what waits in the queue
+    events = _events(found, view, facts.where.rtt or 0)
     if len(events) < _EVENTS:
         halved = bool(events) and events[0][1] < _HALVED * events[0][0]
         return "reno" if halved and _overshot(found, facts.where.rtt or 0) else None
@@ -292,26 +294,29 @@ def _too_many(events: list[tuple[int, int]], took: int, rtt: int, mss: int) -> b
     return 0.3 * median(before for before, _ in events) / mss > _BEYOND * grown
 
 
-def _events(found: SegmentsAndAcks, rtt: int) -> list[tuple[int, int]]:
-    """Return the bytes in flight before each loss, and after it, once all data sent before it was acknowledged."""
+def _events(found: SegmentsAndAcks, view: SenderView, rtt: int) -> list[tuple[int, int]]:
+    """Return the bytes in flight before each loss, and after it, once all data sent before it was acknowledged.
+
+    Times are those of the sender's view, because elsewhere, ACKs follow their segments at once.
+    """
     if not len(found.ack) or not len(found.time):
         return []
-    again = found.time[found.again]
-    highest, events = np.maximum.accumulate(found.highest), []
+    again = view.left[found.again[view.order]]
+    highest, events = np.maximum.accumulate(found.highest[view.order]), []
     last = NEVER
     for time in again.tolist():
         if time - last < _REPEAT * rtt:
             continue
-        at = int(np.searchsorted(found.time, time)) - 1
-        ack = int(np.searchsorted(found.ack_time, time, side="right")) - 1
+        at = int(np.searchsorted(view.left, time)) - 1
+        ack = int(np.searchsorted(view.arrived, time, side="right")) - 1
         if at < 0 or ack < 0:
             continue
         before, reached = int(highest[at] - found.ack[ack]), int(highest[at])
         done = int(np.searchsorted(found.ack, reached))
         if done >= len(found.ack) or before <= 0:
             break
-        last = max(time, int(found.ack_time[done]))
-        after = int(np.searchsorted(found.time, last + rtt // 4, side="right")) - 1
-        acked = int(np.searchsorted(found.ack_time, last + rtt // 4, side="right")) - 1
+        last = max(time, int(view.arrived[done]))
+        after = int(np.searchsorted(view.left, last + rtt // 4, side="right")) - 1
+        acked = int(np.searchsorted(view.arrived, last + rtt // 4, side="right")) - 1
         events.append((before, int(highest[after] - found.ack[acked])))
     return events

@@ -54,8 +54,11 @@ def slow_writes(seen: Closely, path: SeenPath, sent: int) -> SlowWrites | None:
         return None
     small = (seen.found.end - seen.found.seq) % path.mss > 0
     ended = np.concatenate((small[:1] & False, small[seen.view.order][:-1]))
-    at_ack = (parts.why == Why.EMPTY) & long & np.isin(parts.packet, seen.found.packet[seen.view.order][ended])
-    never_waits = bool(at_ack.any()) and _on_schedule(*_starts(seen, parts.end[idle | at_ack]), path.mss)
+    empty = (parts.why == Why.EMPTY) & long
+    at_ack = empty & np.isin(parts.packet, seen.found.packet[seen.view.order][ended])
+    never_waits = bool(at_ack.sum() > _NEARLY * empty.sum()) and _on_schedule(
+        *_starts(seen, parts.end[idle | at_ack]), path.mss
+    )
     starts, reached = _starts(seen, parts.end[idle | at_ack] if never_waits else parts.end[idle])
     cycles, sizes = np.diff(starts), np.diff(reached)
     turns, regular = _turns(cycles)
