@@ -144,7 +144,7 @@ def described(facts: Facts) -> str:
     said = [place.get(facts.where.name, f"captured at the {facts.where.name}")]
     if facts.where.rtt is not None and facts.where.rtt < SAME_MOMENT_LEAST_NS:
         said = ["captured near both ends"]
-    if facts.where.rtt is not None:
+    if facts.where.rtt:  # 0 is less than the capture's clock can show
         said.append(f"least RTT {figure(Value(facts.where.rtt / 1e9, 's'))}")
     said.append(f"full segment {facts.mss} B")
     if facts.scales[1] is not None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lab.errors import InputError
 from lab.ext.explain.connections import ROWS, FoundConnection, Listing, Rows, collected, listing
-from lab.ext.explain.exchange import SegmentsAndAcks, State, exchange, unseen
+from lab.ext.explain.exchange import NEVER, SegmentsAndAcks, State, exchange, unseen
 from lab.ext.explain.gaps import Pieces, Why, before_first, nagle_waits, pieces
 from lab.ext.explain.labels import Sight, Stretch, labels, stretches
 from lab.ext.explain.limits import (
@@ -41,7 +41,7 @@ class Facts:
     scales: tuple[int | None, int | None]
     sack: bool
     timestamps: bool
-    initial_window: int | None  # bytes in flight before the first ACK of data
+    initial_window: int | None  # bytes that left before the first ACK of data, if the sender had more
     delayed_nagle: int  # segments that waited for a delayed ACK
     missing: str  # what the capture lacks, or ""
 
@@ -199,10 +199,11 @@ class _Following:
             seen = bool(len(found.ack)), bool(len(found.time)), self._shift is not None
             self._sight = Sight(where, self._mss(found), *seen, capacity(found, where), full_arrived=False)
             self._rounds = self._new_rounds()
-            self._initial = _initial_window(found)
         sight, rounds = self._sight, self._rounds
         found = replace(found, rtt=sight.where.rtt or 0)
         view = sender_view(found, sight.where, SAME_MOMENT_NS, self._state.tick)
+        if self._initial is None and not self._last and all(self._options):
+            self._initial = _initial_window(found, view, sight.mss)
         parts = pieces(found, view, sight.mss, sight.where.rtt or SHORTEST_ROUND_NS)
         self._delayed += nagle_waits(parts)
         if len(found.time):
@@ -289,13 +290,16 @@ def _one(start: int, end: int, why: Why, packet: int) -> Pieces:
     return Pieces(*(np.array([each], np.int64) for each in (start, max(end, start), why, packet)))
 
 
-def _initial_window(found: SegmentsAndAcks) -> int | None:
-    """Return the bytes of data that were sent before the first ACK of data; None without both."""
-    if not len(found.time) or not len(found.ack):
+def _initial_window(found: SegmentsAndAcks, view: SenderView, mss: int) -> int | None:
+    """Return the bytes that the sender sent before it knew the first ACK of data.
+
+    None if the sender may have had no more: the last of these segments is not full. None away from the sender without
+    timestamps, too: segments that the first ACK released may have come sooner than the least known round trip.
+    """
+    if not len(found.time) or not (view.exact or (found.queued != NEVER).any()):
         return None
-    first = int(found.seq[0])
-    answer = np.flatnonzero(found.ack > first)
-    if not len(answer):
+    answer = np.flatnonzero(found.ack > found.seq.min())
+    before = view.order[view.known < answer[0]] if len(answer) else view.order[:0]
+    if not len(before) or (found.end - found.seq)[before[-1]] % mss or found.again[before].any():
         return None
-    before = found.packet < found.ack_packet[answer[0]]
-    return int(found.end[before].max()) - first if before.any() else None
+    return int(found.end[before].max() - found.seq[before].min())

@@ -1,0 +1,65 @@
+"""Facts of a connection are those that its packets show."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab.ext.explain.explaining import Facts, explain
+from tests.ext.explain.captures import MSS, Packet, handshake, pcap
+
+
+def _facts(tmp_path: Path, packets: list[Packet]) -> Facts:
+    file = tmp_path / "capture.pcap"
+    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
+    facts = explain(file).connections[0].facts
+    assert facts
+    return facts
+
+
+def _at_the_receiver(rtt: float, first: float, turns: int, stamped: bool = False) -> list[Packet]:
+    """Return flights of four segments, each a round trip after the ACK of the last; four fill the window."""
+    packets = handshake(first, at="receiver")
+    start, end = first + 1, 1
+    for turn in range(turns):
+        at = start + turn * rtt
+        for number in range(4):
+            stamps = (int(at - rtt / 2) + 1000, 1) if stamped else None
+            packets.append(Packet(at + 0.1 * number, seq=end + number * MSS, size=MSS, stamps=stamps))
+        end += 4 * MSS
+        packets.append(Packet(at + 0.4, back=True, ack=end, window=4 * MSS, stamps=(1, 1) if stamped else None))
+    return packets
+
+
+@pytest.mark.parametrize("place", ["sender", "receiver"])
+def test_the_initial_window_is_what_left_before_the_first_ack_was_known(tmp_path: Path, place: str) -> None:
+    """A receiver acknowledges each second segment at once; the sender does not know it for a round trip."""
+    packets, known = handshake(20, at=place), 20.0 if place == "receiver" else 0.0
+    for number in range(10):
+        at = 30 + 0.1 * number
+        packets.append(Packet(at, seq=1 + number * MSS, size=MSS, stamps=(1000 + int(at), 1)))
+        if number % 2:
+            later = at + 0.01 + 20 - known
+            packets.append(Packet(later, back=True, ack=1 + (number + 1) * MSS, stamps=(int(later), 1000 + int(at))))
+    for number in range(10, 40):
+        at = 51 + number
+        packets.append(Packet(at, seq=1 + number * MSS, size=MSS, stamps=(1000 + int(at), 1)))
+        packets.append(
+            Packet(at + 20.01 - known, back=True, ack=1 + (number + 1) * MSS, stamps=(int(at) + 1, 1000 + int(at)))
+        )
+    assert _facts(tmp_path, packets).initial_window == 10 * MSS
+
+
+def test_a_small_first_message_is_no_initial_window(tmp_path: Path) -> None:
+    packets, end = handshake(20), 1
+    for turn, size in enumerate([292, *[MSS] * 10], 1):
+        packets.append(Packet(turn * 20, seq=end, size=size))
+        end += size
+        packets.append(Packet((turn + 1) * 20 - 1, back=True, ack=end))
+    assert _facts(tmp_path, packets).initial_window is None
+
+
+def test_a_capture_that_begins_in_the_middle_has_no_initial_window(tmp_path: Path) -> None:
+    packets = _at_the_receiver(20, 20, 20, stamped=True)[3:]
+    assert _facts(tmp_path, packets).initial_window is None
