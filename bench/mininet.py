@@ -19,6 +19,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from lab.errors import LabError
 from lab.ext.mininet import api
@@ -46,6 +47,8 @@ KNOWN = {  # reasons of tests that fail, and that no text shows
 ROW = re.compile(r"\| (\S+\.py) \| (.+) \| (\d+) \|")
 # Arguments of a test, and why: after its first error, the test's other networks fail.
 PARTS = {"mininet/test/test_hifi.py": (("-k", "testLink"), "without two tests that need CPU limits")}
+LARGE = "2GiB"
+MEMORY = {"tree1024.py": LARGE, "examples/test/test_tree1024.py": LARGE}  # of guests whose network needs more
 REPEATED = ("emptynet.py", "multiping.py", "linuxrouter.py", "controllers.py", "popenpoll.py")
 WAITS = """from mininet.link import TCLink
 from mininet.net import Mininet
@@ -110,8 +113,11 @@ def outcome(name: str, script: Path, place: Path, budget: float) -> Outcome:
     begun, warned = time.monotonic(), list[str]()
     out = place / "out" / name.replace("/", "-")
     arguments, part = PARTS.get(name, ((), ""))
+    memory = MEMORY.get(name)
+    part = part or (f"with `--memory {memory}`" if memory else "")
+    given: dict[str, Any] = {"results": place / "results", "out": out, "budget": budget, "memory": memory}
     try:
-        found = api.mininet(script, *arguments, results=place / "results", out=out, budget=budget, warned=warned.append)
+        found = api.mininet(script, *arguments, **given, warned=warned.append)
     except LabError as error:
         return Outcome(name, f"failed: {str(error).splitlines()[0][:90]}", time.monotonic() - begun)
     seconds = found.record.host.get("wall_seconds", 0.0)

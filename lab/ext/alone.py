@@ -16,10 +16,11 @@ from lab.guest.workload.program import Program
 from lab.machine.userland.cache import Userland
 from lab.record.record import Record
 from lab.runner import tools
+from lab.runner.memory import given_memory
 from lab.runner.plan import Settings
 from lab.runner.progress import shown
 from lab.runner.schedule import Runner
-from lab.units import Duration, to_plain
+from lab.units import Duration, Size, to_plain
 
 HOST = "host"
 OWN_MACHINE = Path(__file__).with_name("own_machine.py")
@@ -36,9 +37,10 @@ def trial(
     settings: Settings,
     userland: Userland,
     versions: Mapping[str, str] = _NONE,
+    memory: Size | None = None,
 ) -> Trial:
     """Return the trial of `workload`, as described in `source`. `versions` lists programs that are not in the
-    userland.
+    userland. The guest has the given memory, or the default.
     """
     return Trial(
         claim=claim,
@@ -49,7 +51,7 @@ def trial(
         workload=to_plain(workload),
         probes=[],
         middleboxes=[],
-        kernel=settings.kernel.describe(),
+        kernel={**settings.kernel.describe(), **(given_memory(memory) if memory else {})},
         on=settings.kernel.on,
         clock=settings.clock,
         seed=settings.seed,

@@ -26,7 +26,7 @@ from lab.record.record import LONGEST_TEXT, Record
 from lab.record.store import Store
 from lab.runner import programs
 from lab.runner.code import sealed
-from lab.runner.memory import memory_of
+from lab.runner.memory import memory_for
 from lab.units import from_plain
 
 
@@ -82,7 +82,7 @@ def run(
                 command,
                 seed=trial.seed,
                 clock=trial.clock,
-                memory=memory_of(from_plain(trial.network, Network)),
+                memory=memory_for(trial),
                 cpu=cpu,
                 budget=budget,
                 root=root,

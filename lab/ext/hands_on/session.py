@@ -19,7 +19,7 @@ from lab.guest.network import Network
 from lab.machine.kernel import Budget, Guest, GuestError, Kernel, scratch_guest_folder
 from lab.machine.kernel.root import Root
 from lab.runner.memory import memory_of
-from lab.units import to_plain
+from lab.units import Size, to_plain
 
 LOOK_SECONDS = 0.05  # between two looks at a command's output
 KEPT_LINES = 20  # lines of a failed guest's console
@@ -62,11 +62,13 @@ class Session:
         terminal: str | None,
         clock: Clock,
         seed: int,
+        memory: Size | None = None,
     ) -> Iterator[tuple[Path, int]]:
-        """Run a command in a guest with enough memory for `network`. Yield the guest's folder and the exit status.
+        """Run a command in a guest. Yield the guest's folder and the exit status.
 
-        The folder has `files` at first. The command uses the terminal. Without a terminal, the method passes on
-        the command's stdout and stderr, from the folder's files of these names. Raises the errors of `run`.
+        The guest has the given memory, or enough for `network`. The folder has `files` at first. The command uses the
+        terminal. Without a terminal, the method passes on the command's stdout and stderr, from the folder's files of
+        these names. Raises the errors of `run`.
         """
         with scratch_guest_folder() as folder:
             for name, content in files.items():
@@ -83,7 +85,7 @@ class Session:
                         command,
                         seed=seed,
                         clock=clock,
-                        memory=memory_of(network),
+                        memory=memory or memory_of(network),
                         budget=budget,
                         environment=environment,
                         terminal=terminal,

@@ -100,7 +100,7 @@ def _recorded(
 
     settings = Settings(running.with_switch(choose("uml", options.kernel)), seed=options.seed)
     given = (settings, Store(options.folder), target, LONGEST_SECONDS, options.limits, heard)
-    found = running.run(packed, arguments, *given, not options.no_capture, options.exact)
+    found = running.run(packed, arguments, *given, not options.no_capture, options.exact, options.size)
     if options.page is not None:
         from lab.ext.mininet import page as pages
 

@@ -7,11 +7,11 @@ import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
-from lab.app.options import SuiteOptions
 from lab.base import foreign
 from lab.errors import MachineError
 from lab.ext import alone
 from lab.ext.hands_on.session import Session, terminal_of
+from lab.ext.mininet.options import MininetOptions
 from lab.ext.mininet.packing import PackedScript
 from lab.ext.mininet.running import ARCHIVE, COMMAND, PLACE, shipped, with_switch
 from lab.machine.kernel import choose
@@ -23,7 +23,7 @@ FILES = "files"  # in the guest's folder, the files that the script wrote
 START = "trap '' INT; mkdir -p /run/netns; exec python3 {machine} {place} python3 inside.py {archive} {command} 0 0"
 
 
-def attend(packed: PackedScript, arguments: Sequence[str], options: SuiteOptions, out: Path) -> int:
+def attend(packed: PackedScript, arguments: Sequence[str], options: MininetOptions, out: Path) -> int:
     """Run a script on the terminal, copy the files that it wrote to `out`, and return its exit status.
 
     Without a terminal, the script gets no input, and the budget limits it. Raises InputError, SessionFailed and
@@ -34,7 +34,8 @@ def attend(packed: PackedScript, arguments: Sequence[str], options: SuiteOptions
     start = START.format(machine=alone.OWN_MACHINE.name, place=PLACE, archive=ARCHIVE, command=COMMAND)
     session = Session(kernel, sealed(ready("mininet").id), options.limits)
     terminal = terminal_of() if os.isatty(0) else None
-    with session.ended(["sh", "-c", start], files, alone.NETWORK, terminal, "real", options.seed) as (folder, status):
+    given = (alone.NETWORK, terminal, "real", options.seed, options.size)
+    with session.ended(["sh", "-c", start], files, *given) as (folder, status):
         _copy(folder / FILES, out)
         return status
 

@@ -72,6 +72,8 @@ def on_topology(
         raise InputError(
             f"--{next(iter(own))} does not go with a topology of the lab; leave out '{topology}', or the option"
         )
+    if options.memory is not None:
+        raise InputError("--memory: a topology of the lab has the memory that it needs; leave the option out")
     if command is not None:
         _check_commands(command, topology)
     run = (command, options.kernel, clock, userland, options.seed, shown, options.budget)

@@ -8,7 +8,11 @@ from typing import Annotated
 
 from lab.app.options import OptionText, SuiteOptions
 from lab.errors import InputError
+from lab.runner.memory import MOST
+from lab.units import Size, UnitError
 
+MIB = 1 << 20
+LEAST = Size.of("256 MiB")
 ITEM = "NAME[,PARAM=VALUE...]"
 
 
@@ -22,6 +26,10 @@ class MininetOptions(SuiteOptions):
     no_capture: Annotated[
         bool, OptionText("Do not capture the packets of the script's hosts.", flag="--no-capture")
     ] = False
+    memory: Annotated[
+        str | None,
+        OptionText("Give the guest this much memory, such as 2GiB. Default: 1 GiB, for some 900 hosts.", "SIZE"),
+    ] = None
     page: Annotated[
         Path | str | None,
         OptionText(
@@ -33,6 +41,16 @@ class MininetOptions(SuiteOptions):
         super().__post_init__()
         if self.page is not None and Path(self.page).is_dir():
             raise InputError(f"--page {self.page}: this is a folder; name a file")
+        if self.size is not None and (self.size.bytes % MIB or not LEAST <= self.size <= MOST):
+            raise InputError(f"--memory {self.memory}: use whole MiB, from {LEAST} to {MOST}")
+
+    @property
+    def size(self) -> Size | None:
+        """Return the guest's memory, or None for the default. Raises InputError if it is no size."""
+        try:
+            return None if self.memory is None else Size.of(self.memory)
+        except UnitError as error:
+            raise InputError(f"--memory: {error}") from None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ number of bytes at one instant, so virtual time would stand still until the tran
 
 import json
 import os
+import resource
 import select
 import socket
 import struct
@@ -239,9 +240,16 @@ def htb_rate(netlink: Netlink, index: int) -> str | None:
     return str(Rate(8 * max(rates))) if rates else None
 
 
+def open_many() -> None:
+    """Allow this process as many open files as it may have. Each capture has two."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
 def main(place: str, folder: Path, packets: int) -> None:
     """Answer reports until standard input ends, then write the rest."""
     recorder = Recorder(folder, packets, is_exact="EXACT_SEED" in os.environ)
+    open_many()
     folder.mkdir()
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(place)

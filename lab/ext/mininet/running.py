@@ -31,6 +31,7 @@ from lab.report.wording import plural
 from lab.runner.guest import run as run_in_guest
 from lab.runner.plan import Settings
 from lab.spec.variant import ResolvedVariant
+from lab.units import Size
 
 HERE = Path(__file__).parent
 SWITCH = ResolvedVariant(config=(HERE / "openvswitch.config",))
@@ -118,7 +119,13 @@ def with_switch(plain: Kernel) -> UmlKernel:
 
 
 def trial_of(
-    packed: PackedScript, arguments: Sequence[str], seconds: float, settings: Settings, capture: bool, exact: bool
+    packed: PackedScript,
+    arguments: Sequence[str],
+    seconds: float,
+    settings: Settings,
+    capture: bool,
+    exact: bool,
+    memory: Size | None = None,
 ) -> Trial:
     """Return the trial of a script. Its address covers the script's files, arguments, seed, userland and kernel.
 
@@ -138,7 +145,7 @@ def trial_of(
         raise InputError(f"{packed.name}: {error}") from None
     name = "".join(each if each.isalnum() else "-" for each in Path(packed.name).stem)
     arm = "exact" if exact else "script"
-    return alone.trial(f"{CLAIMS}{name}", arm, packed.archive, workload, settings, userland)
+    return alone.trial(f"{CLAIMS}{name}", arm, packed.archive, workload, settings, userland, memory=memory)
 
 
 def shipped(packed: PackedScript, arguments: Sequence[str]) -> dict[str, bytes]:
@@ -163,13 +170,14 @@ def run(
     heard: Callable[[bytes], None],
     capture: bool,
     exact: bool,
+    memory: Size | None = None,
 ) -> MininetRun:
     """Run a script unless the store has its record, pass its output to `heard`, and copy the files that it wrote to
     `out`.
 
     Raises InputError, MachineError, Interrupted, and the errors of running a trial.
     """
-    trial = trial_of(packed, arguments, seconds, settings, capture, exact)
+    trial = trial_of(packed, arguments, seconds, settings, capture, exact, memory)
     record = store.get(trial.address)
     is_new = record is None
     if record is None:
