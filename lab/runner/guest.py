@@ -27,7 +27,6 @@ from lab.record.store import Store
 from lab.runner import programs
 from lab.runner.code import sealed
 from lab.runner.memory import memory_for
-from lab.units import from_plain
 
 
 class _Result(msgspec.Struct, frozen=True):
