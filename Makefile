@@ -11,7 +11,7 @@ BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
 # With it, each of pytest's workers would rewrite every test on each run: 4 s of CPU.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup setup-test setup-host userland kernel variants report check test test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench mininet-examples growth fidelity holdout holdout-flows explain-truth rebuild-truth classroom lock site dist notebooks reference references man sysctls clean
+.PHONY: help setup setup-test setup-host userland kernel variants report check test test-nightly test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench mininet-examples growth fidelity holdout holdout-flows explain-truth rebuild-truth classroom lock site dist notebooks reference references man sysctls clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -54,6 +54,9 @@ check: setup-test ## check style and types, run quick tests that boot no kernel 
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
 	@.venv/bin/pytest -n auto --dist worksteal --hypothesis-profile quick -m "not guest and not long" $(ARGS)
+
+test-nightly: setup-test kernel ## run the tests that take too long for `make test` (ARGS="-k cluster")
+	@.venv/bin/pytest $(WORKERS) $(WATCHDOG) --durations 40 --durations-min 5 -m nightly $(ARGS)
 
 test-programs: setup-test kernel ## check that each test names the programs that it starts
 	@.venv/bin/pytest --programs $(ARGS)

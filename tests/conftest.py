@@ -13,10 +13,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer.testing
 from hypothesis import settings
 
 import lab.cli
@@ -44,7 +46,7 @@ settings.register_profile("lab", deadline=None, max_examples=FULL)  # how long o
 settings.register_profile("quick", settings.get_profile("lab"), max_examples=QUICK)  # make check
 settings.load_profile("lab")
 
-APART = ("kernels", "calm", "mutation", "slurm", "emulated")  # markers
+APART = ("kernels", "calm", "mutation", "slurm", "emulated", "nightly")  # markers
 HANGS = 600.0  # seconds after which a command that was typed is given up, on a machine with much else to do
 
 
@@ -112,6 +114,14 @@ def _unflushed() -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda _: None)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _assembled() -> Iterator[None]:
+    """Put a command line together once for all that is typed: that takes longer than most commands."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.testing, "_get_command", cache(typer.main.get_command))
         yield
 
 

@@ -12,7 +12,7 @@ from tests.campaign import forging
 from tests.campaign.__main__ import CASES as CAMPAIGN
 
 ROOT = Path(__file__).parents[2]
-CASES = 200
+CASES = 100
 
 
 @pytest.mark.long

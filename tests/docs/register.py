@@ -47,6 +47,7 @@ TUTORIALS = (
     ("docs/import.md", ""),
     ("docs/mininet.md", "An example: bufferbloat"),
 )
+NIGHTLY = TUTORIALS[-1:]  # it takes a minute; tests/ext/mininet/test_scripts.py runs a script of the same name for less
 
 # Pages whose Python declares something, which is read with an experiment's words at hand; pages whose Python runs on
 # records; pages whose Python runs on any store; pages whose Python needs kernels of its own.

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import blocks, tutorial
-from tests.docs.register import SESSIONS, TUTORIALS, TYPED
+from tests.docs.register import NIGHTLY, SESSIONS, TUTORIALS, TYPED
 from tests.kinds import Type
 from tests.terminal import Terminal
 
@@ -38,7 +38,9 @@ def test_commands_that_take_seconds(type_in: Type) -> None:
 
 
 @pytest.mark.guest
-@pytest.mark.parametrize(("page", "part"), TUTORIALS)
+@pytest.mark.parametrize(
+    ("page", "part"), [pytest.param(*each, marks=[pytest.mark.nightly] * (each in NIGHTLY)) for each in TUTORIALS]
+)
 def test_a_tutorial_prints_what_it_says(
     page: str, part: str, type_in: Type, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -111,6 +111,7 @@ def test_a_transfer_is_the_networks_and_the_same_to_the_byte(
     assert first_difference(first, second) == ""
 
 
+@pytest.mark.nightly
 def test_a_flow_faster_than_the_cpu_does_not_count(
     perform: Perform, shipped: stock.StockKernel, tmp_path: Path
 ) -> None:
@@ -125,6 +126,7 @@ def test_a_flow_faster_than_the_cpu_does_not_count(
     assert any("CPU was busy" in reason for reason in record.invalid)
 
 
+@pytest.mark.nightly
 def test_the_window_is_that_of_its_configuration(perform: Perform, shipped: stock.StockKernel, tmp_path: Path) -> None:
     """A distribution's kernel leaves more room for headers than a user-mode one, so its packets cost more memory."""
     record = perform(
@@ -160,6 +162,7 @@ sys.exit(ended.status)
 """
 
 
+@pytest.mark.nightly
 def test_its_own_namespaces_carry_trials(shipped: stock.StockKernel, tmp_path: Path) -> None:
     """--on host, where the running kernel is a distribution's: the doctor's probe, then a trial that is watched."""
     network = find.topology("two-hosts").resolve(Changes(links={"path": {"delay": "10 ms"}}))

@@ -123,6 +123,7 @@ EVERY = {
     *("Bulk", "print", "(lambda: 0)", "object()", '(b"x",)', "[object()]"),
 }
 FIELDS = [(kind, field) for kind in DECLARED for field in fields(kind)]
+STEPS = [pytest.param(5, marks=pytest.mark.long), pytest.param(1, marks=pytest.mark.nightly)]  # every fifth, or all
 MISTAKES = [Mistake(kind, field, wrong) for kind, field in FIELDS for wrong in sorted(wrong_for(fields(kind)[field]))]
 
 
@@ -148,20 +149,31 @@ def test_enough_is_tried() -> None:
     assert {kind.__name__ for kind in DECLARED} == {mistake.kind.__name__ for mistake in MISTAKES} | {"CpuTime"}
 
 
-@pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.__name__)
-def test_what_is_right_is_no_mistake(kind: type, tmp_path: Path) -> None:
+def test_what_is_right_is_no_mistake(tmp_path: Path) -> None:
     """So that the mistakes below are the only ones of their files."""
-    path, _ = written(tmp_path, kind.__name__, NEEDED.get(kind.__name__, {}))
-    assert find.check([path]) == []
+    for kind in DECLARED:
+        path, _ = written(tmp_path, kind.__name__, NEEDED.get(kind.__name__, {}))
+        assert find.check([path]) == [], kind
 
 
-@pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.__name__)
-def test_a_value_of_another_type_is_told_at_its_line(kind: type, tmp_path: Path) -> None:
-    name = kind.__name__
-    for mistake in (each for each in MISTAKES if each.kind is kind):
-        path, lines = written(tmp_path, name, {**NEEDED.get(name, {}), mistake.field: mistake.wrong})
-        told = [(problem.file, problem.line, problem.message.partition(": ")[0]) for problem in find.check([path])]
-        assert told == [(display(path), lines[mistake.field], f"{name}.{mistake.field}")], mistake
+def tell(mistake: Mistake, folder: Path) -> None:
+    """Check that the mistake is told at its line."""
+    name = mistake.kind.__name__
+    path, lines = written(folder, name, {**NEEDED.get(name, {}), mistake.field: mistake.wrong})
+    told = [(problem.file, problem.line, problem.message.partition(": ")[0]) for problem in find.check([path])]
+    assert told == [(display(path), lines[mistake.field], f"{name}.{mistake.field}")], mistake
+
+
+def test_a_value_of_another_type_is_told_at_its_line(tmp_path: Path) -> None:
+    """One for each declaration; the next test tries all values in all fields."""
+    for mistake in {mistake.kind: mistake for mistake in MISTAKES}.values():
+        tell(mistake, tmp_path)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_every_value_of_another_type_is_told_at_its_line(step: int, tmp_path: Path) -> None:
+    for mistake in MISTAKES[::step]:
+        tell(mistake, tmp_path)
 
 
 # Beside the values of another type, those of the right type that are hardly meant.
@@ -180,12 +192,12 @@ TASKS = [
 ]
 
 
-@pytest.mark.long
+@pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize(("slot", "union", "kind"), TASKS, ids=lambda each: getattr(each, "__name__", str(each)))
-def test_what_is_no_mistake_can_be_planned(slot: str, union: Any, kind: type, tmp_path: Path) -> None:
+def test_what_is_no_mistake_can_be_planned(slot: str, union: Any, kind: type, step: int, tmp_path: Path) -> None:
     """Whatever a field is given, it is refused, or the case says all that a plan asks, and survives its way."""
     name = kind.__name__
-    for field, odd in product(fields(kind), sorted(ODD)):
+    for field, odd in [*product(fields(kind), sorted(ODD))][::step]:
         given = {**NEEDED.get(name, {}), field: odd}
         made = f"{name}({', '.join(f'{key}={value}' for key, value in given.items())})"
         made = f"Flows(({made},))" if kind is Flow else made
@@ -201,23 +213,35 @@ def test_what_is_no_mistake_can_be_planned(slot: str, union: Any, kind: type, tm
         assert from_plain(to_plain(task), union) == task
 
 
-@pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.__name__)
-def test_a_misspelt_field_is_told_with_the_right_one(kind: type, tmp_path: Path) -> None:
-    for field in fields(kind):
-        path, lines = written(tmp_path, kind.__name__, {**NEEDED.get(kind.__name__, {}), f"{field}x": "1"})
-        (problem,) = find.check([path])
-        assert problem.message.startswith(f"unknown argument '{field}x'; did you mean '")
-        assert problem.line == min(lines.values()) - 1
+def misspell(kind: type, field: str, folder: Path) -> None:
+    """Check that the field is proposed in place of a misspelt one."""
+    path, lines = written(folder, kind.__name__, {**NEEDED.get(kind.__name__, {}), f"{field}x": "1"})
+    (problem,) = find.check([path])
+    assert problem.message.startswith(f"unknown argument '{field}x'; did you mean '"), kind
+    assert problem.line == min(lines.values()) - 1, kind
 
 
-@pytest.mark.parametrize("kind", DECLARED, ids=lambda kind: kind.__name__)
-def test_a_missing_field_is_told_by_its_name(kind: type, tmp_path: Path) -> None:
-    needed = NEEDED.get(kind.__name__, {})
-    for missing in needed:
-        path, _ = written(tmp_path, kind.__name__, {name: value for name, value in needed.items() if name != missing})
-        for problem in find.check([path]):
-            assert problem.line > 1
-            assert missing in problem.message or kind is experiment.Consistent
+def test_a_misspelt_field_is_told_with_the_right_one(tmp_path: Path) -> None:
+    """One for each declaration; the next test misspells all fields."""
+    for kind, field in dict(FIELDS).items():
+        misspell(kind, field, tmp_path)
+
+
+@pytest.mark.long
+def test_every_misspelt_field_is_told_with_the_right_one(tmp_path: Path) -> None:
+    for kind, field in FIELDS:
+        misspell(kind, field, tmp_path)
+
+
+def test_a_missing_field_is_told_by_its_name(tmp_path: Path) -> None:
+    for kind in DECLARED:
+        needed = NEEDED.get(kind.__name__, {})
+        for missing in needed:
+            given = {name: value for name, value in needed.items() if name != missing}
+            path, _ = written(tmp_path, kind.__name__, given)
+            for problem in find.check([path]):
+                assert problem.line > 1, (kind, missing)
+                assert missing in problem.message or kind is experiment.Consistent, kind
 
 
 @pytest.mark.parametrize("wrong", ["3", "'x'", "[1]", "{'x': 3}", "{'forward': 3}", "{'sysctls': 3}"])

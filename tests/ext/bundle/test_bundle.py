@@ -135,6 +135,7 @@ def test_who_trusts_it_takes_its_kernel_as_if_built_here(bundle: Path, elsewhere
     assert json.loads(ran.stdout)["claims"][0]["verdict"] == "reproduced"
 
 
+@pytest.mark.nightly
 def test_a_record_that_says_other_bytes_differs(results: Path, pages: Path, elsewhere: Type, tmp_path: Path) -> None:
     shutil.copytree(results, tmp_path / "store")
     (record, *_) = sorted((tmp_path / "store").glob("??/*"))
@@ -152,7 +153,9 @@ def test_a_record_that_says_other_bytes_differs(results: Path, pages: Path, else
     assert file.name in done.stdout
 
 
-@pytest.mark.parametrize("part", ["kernels", "userlands", "results"])
+@pytest.mark.parametrize(
+    "part", ["userlands", *(pytest.param(part, marks=pytest.mark.nightly) for part in ("kernels", "results"))]
+)
 def test_a_flipped_byte_is_refused_by_name(part: str, bundle: Path, elsewhere: Type, tmp_path: Path) -> None:
     start, end = where(bundle, part)
     with (tmp_path / "damaged").open("wb") as file:
@@ -206,6 +209,7 @@ cd / && exec chroot --userspec=65534:65534 --groups= $root "$@"
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can make another root")
 @pytest.mark.needs("busybox")
 def test_nobody_verifies_it_where_nothing_is_installed(bundle: Path, tmp_path: Path) -> None:
@@ -229,7 +233,7 @@ def test_nobody_verifies_it_where_nothing_is_installed(bundle: Path, tmp_path: P
     assert [path.name for path in (root / "tmp").iterdir()] == ["results"]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)])
 def test_one_that_is_stopped_leaves_nothing(number: int, bundle: Path, tmp_path: Path) -> None:
     """It has no cache that it can write to, as nobody has none."""
     (tmp_path / "tmp").mkdir()

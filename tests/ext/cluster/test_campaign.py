@@ -11,6 +11,7 @@ from tests.ext.cluster.conftest import Site
 from tests.ext.cluster.test_sharing import served
 
 
+@pytest.mark.nightly
 @pytest.mark.guest
 @pytest.mark.usefixtures("kernel")
 def test_sixteen_shards_merged_equal_one_run(site: Site, here: Path) -> None:
@@ -23,6 +24,7 @@ def test_sixteen_shards_merged_equal_one_run(site: Site, here: Path) -> None:
     assert site.lab("run", "claim.py").count("in the store") == 4
 
 
+@pytest.mark.nightly
 @pytest.mark.guest
 @pytest.mark.usefixtures("kernel")
 def test_one_flipped_byte_in_a_store_over_http_is_refused_and_its_trial_runs_here(site: Site, here: Path) -> None:

@@ -89,6 +89,7 @@ def test_ctrl_c_ends_the_guests_of_workers_of_this_process(site: Site) -> None:
     assert list(site.temporary("lab").iterdir()) == []
 
 
+@pytest.mark.nightly
 def test_a_bundles_kernel_and_userland_are_sent(site: Site, here: Path) -> None:
     site.lab("bundle", "claims.tar.zst", "claim.py", "--results", str(here))
     site.scheduler()
@@ -100,6 +101,7 @@ def test_a_bundles_kernel_and_userland_are_sent(site: Site, here: Path) -> None:
     assert site.records() == site.records(here)
 
 
+@pytest.mark.nightly
 def test_a_caller_killed_while_it_sends_leaves_nothing(site: Site, here: Path) -> None:
     site.scheduler()
     site.worker("a", bare=True)
@@ -112,6 +114,7 @@ def test_a_caller_killed_while_it_sends_leaves_nothing(site: Site, here: Path) -
     assert site.records() == site.records(here)
 
 
+@pytest.mark.nightly
 def test_what_a_worker_killed_while_it_receives_left_the_next_one_removes(site: Site) -> None:
     site.scheduler()
     doomed = site.worker("a", bare=True)
@@ -140,6 +143,7 @@ def test_a_worker_killed_in_mid_trial_costs_nothing(site: Site, here: Path) -> N
     assert len(lines(site.said(), "[4/4")) == 1, "each trial ended once"
 
 
+@pytest.mark.nightly
 def test_a_worker_that_comes_later_takes_what_waits_for_a_busy_one(site: Site) -> None:
     site.declare("4000 s", arms=("one", "two"))
     site.scheduler()
@@ -168,6 +172,7 @@ def test_a_worker_of_another_version_is_refused_by_name(site: Site) -> None:
     assert refused.startswith("worker tcp://127.0.0.1:")
 
 
+@pytest.mark.nightly
 def test_a_worker_without_the_lab_is_refused(site: Site) -> None:
     site.scheduler()
     site.worker("none", python_path=str(site.folder / "none"))
@@ -176,6 +181,7 @@ def test_a_worker_without_the_lab_is_refused(site: Site) -> None:
     assert "Traceback" not in site.said()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("part", ["sent/*/linux", "userlands/*/root/usr/bin/tcpdump"])
 def test_a_worker_whose_kernel_or_userland_was_altered_is_refused(site: Site, part: str) -> None:
     site.scheduler()
@@ -192,6 +198,7 @@ def test_a_worker_whose_kernel_or_userland_was_altered_is_refused(site: Site, pa
     assert site.records("again") == {}
 
 
+@pytest.mark.nightly
 def test_a_workers_own_kernel_of_that_id_does_not_serve_with_other_bytes(
     site: Site, here: Path, kernel: UmlKernel
 ) -> None:
@@ -206,6 +213,7 @@ def test_a_workers_own_kernel_of_that_id_does_not_serve_with_other_bytes(
     assert site.records() == site.records(here)
 
 
+@pytest.mark.nightly
 @pytest.mark.skipif(not may_mount(), reason="only who may mount can make a small disk")
 @pytest.mark.parametrize("full", ["temporary", "cache"])
 def test_a_worker_with_a_full_disk_gets_no_more_trials(site: Site, here: Path, full: str) -> None:
@@ -223,6 +231,7 @@ def test_a_worker_with_a_full_disk_gets_no_more_trials(site: Site, here: Path, f
     assert "full" in refused or "No space left" in refused
 
 
+@pytest.mark.nightly
 def test_the_scheduler_gone_is_one_line_and_a_second_run_goes_on(site: Site) -> None:
     scheduler = site.scheduler()
     site.worker("a")
@@ -241,7 +250,7 @@ def test_the_scheduler_gone_is_one_line_and_a_second_run_goes_on(site: Site) -> 
     assert len(list((site.folder / "results").glob("??/*"))) == 4
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.nightly)])
 def test_a_caller_that_ends_ends_its_guests_and_goes_on_later(site: Site, number: signal.Signals) -> None:
     site.scheduler()
     site.worker("a")
@@ -262,6 +271,7 @@ def test_a_caller_that_ends_ends_its_guests_and_goes_on_later(site: Site, number
     assert len(lines(site.said(), "in the store")) == 4
 
 
+@pytest.mark.nightly
 def test_a_trial_that_fails_fails_here_with_its_console(site: Site) -> None:
     site.declare(LONG, arms=("one",))
     site.scheduler()

@@ -43,19 +43,21 @@ def said(found: MininetRun) -> str:
     return str(found.plain()["output"])
 
 
-def test_a_full_queue_takes_its_frames_over_its_rate(run: Script, tmp_path: Path) -> None:
-    found = run("bufferbloat.py")
-    idle, _, longest = map(float, re.findall(r"([\d.]+) ms", said(found)))
+@pytest.mark.nightly
+def test_without_arguments_a_script_has_its_own(run: Script) -> None:
+    idle, _, longest = map(float, re.findall(r"([\d.]+) ms", said(run("bufferbloat.py"))))
     assert idle == pytest.approx(20, abs=0.3)
     assert longest == pytest.approx(20 + 1e3 * 100 * FRAME_BITS / 10e6, rel=0.015)
+
+
+def test_arguments_decide_and_the_second_run_is_the_first(run: Script, tmp_path: Path) -> None:
+    """A full queue takes its frames over its rate."""
+    found = run("bufferbloat.py", "--queue", "50", "--time", "10")
+    idle, _, longest = map(float, re.findall(r"([\d.]+) ms", said(found)))
+    assert idle == pytest.approx(20, abs=0.3)
+    assert longest == pytest.approx(20 + 1e3 * 50 * FRAME_BITS / 10e6, rel=0.015)
     assert found.files == ("rtt.png",)
     assert (tmp_path / "out" / "rtt.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_arguments_decide_and_the_second_run_is_the_first(run: Script) -> None:
-    found = run("bufferbloat.py", "--queue", "50", "--time", "10")
-    *_, longest = map(float, re.findall(r"([\d.]+) ms", said(found)))
-    assert longest == pytest.approx(20 + 1e3 * 50 * FRAME_BITS / 10e6, rel=0.015)
     again = run("bufferbloat.py", "--queue", "50", "--time", "10")
     assert (found.is_new, again.is_new) == (True, False)
     assert again.record.address == found.record.address

@@ -101,6 +101,7 @@ print("waited", read() - start)
     assert 10_000_000 <= waited < 10_200_000
 
 
+@pytest.mark.emulated
 def test_another_cpu_prints_the_same(kernel: UmlKernel, tmp_path: Path) -> None:
     machine = emulated.machine()
     if machine is None:
