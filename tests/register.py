@@ -39,7 +39,7 @@ def declared(claim: LoadedExperiment) -> dict[str, str]:
 def registered(folder: Path) -> dict[str, dict[str, str]]:
     """What the folder's register holds: claim -> line by line."""
     path = folder / FILE
-    return {claim: dict(lines) for claim, lines in YAML().load(path.read_text()).items()} if path.exists() else {}
+    return dict(YAML(typ="safe").load(path.read_text())) if path.exists() else {}
 
 
 def moved(lines: Mapping[str, str], history: Iterable[Entry]) -> dict[str, str]:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.trees import nodes
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -21,9 +23,9 @@ def modules(root: Path) -> dict[str, Path]:
     return found
 
 
-def imported(tree: ast.AST, package: list[str]) -> Iterator[str]:
+def imported(source: str, package: list[str]) -> Iterator[str]:
     """Every dotted name that the module imports: at its top, in a function, or only for its types."""
-    for node in ast.walk(tree):
+    for node in nodes(source):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -37,7 +39,7 @@ def needs(known: Mapping[str, Path]) -> dict[str, set[str]]:
     for name, file in known.items():
         package = name if file.stem == "__init__" else name.rpartition(".")[0]
         targets = set()
-        for target in imported(ast.parse(file.read_text()), package.split(".")):
+        for target in imported(file.read_text(), package.split(".")):
             owner = target if target in known else target.rpartition(".")[0]  # a name in a module, or the module
             if owner in known and target != "lab":  # `import lab` asks where the package is
                 targets.add(owner)

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import numpy as np
-import polars
 import pytest
 from scapy.layers.inet import IP, UDP
 from scapy.layers.inet6 import IPv6
@@ -35,6 +34,8 @@ def test_columns_are_the_captures(mixed: Capture) -> None:
 
 
 def test_polars_and_pandas_read_the_same_rows(mixed: Capture) -> None:
+    import polars
+
     rows = pyarrow.table(mixed).to_pylist()
     frame = polars.DataFrame(mixed)
     assert frame["seq"].to_list() == mixed.seq.tolist()

@@ -13,7 +13,6 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-import pytest
 from msgspec import structs
 
 from lab.guest.workload import Bulk, Iperf, Iperf3, Netcat
@@ -72,9 +71,8 @@ def played(path: Scenario) -> list[Any]:
     return [done.drained, len(times), hashlib.sha256(everything.encode()).hexdigest()]
 
 
-@pytest.mark.parametrize("number", range(CASES))
-def test_a_transfer_is_replayed_to_the_last_ack_as_it_was_recorded(number: int) -> None:
-    assert played(drawn(number)) == RECORDED[number]
+def test_transfers_are_replayed_to_the_last_ack_as_they_were_recorded() -> None:
+    assert [number for number in range(CASES) if played(drawn(number)) != RECORDED[number]] == []
 
 
 def test_enough_kinds_of_transfers_are_recorded() -> None:

@@ -1,6 +1,7 @@
 """A small article of our own, a store with records of it that nobody ran, and the directory that holds both."""
 
 import json
+import shutil
 import struct
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ from lab.spec import find
 from lab.spec.case import Case
 from lab.spec.loaded import LoadedExperiment
 from lab.units import to_plain
+from lab.verdict.judged import judge_stored
 
 DATA = Path(__file__).parents[1] / "data"
 KERNEL = {"name": "7.2", "version": "7.2.13-1", "id": "k1", "hz": 1000, "patches": []}
@@ -91,14 +93,26 @@ def write_trials(records: Iterable[Record], folder: Path, answers: Mapping[str, 
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The current directory, with the article `toy` in it."""
-    folder = tmp_path / "experiments" / "toy"
+    declare(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def declare(place: Path) -> None:
+    """Write the article `toy`."""
+    folder = place / "experiments" / "toy"
     folder.mkdir(parents=True)
     (folder / "article.yaml").write_text(ARTICLE)
     for name, text in EXPERIMENTS.items():
         claim, _, rest = text.partition("EXPERIMENT =")
         (folder / f"{name}.py").write_text(f"{claim}{HEAD}\nEXPERIMENT ={rest}")
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+
+
+def kept(place: Path, claim: str, text: str, changed: dict[str, object]) -> list[Record]:
+    """Keep records of a claim in the store of this place, one for each case."""
+    store = Store(place / "results")
+    (loaded,) = find.find([claim if "/" in claim else str(place / "experiments" / "toy" / f"{claim}.py")])
+    return [_keep(store, loaded, case, text, changed) for case in loaded.cases()]
 
 
 @pytest.fixture
@@ -109,18 +123,27 @@ def keep(here: Path) -> Keep:
     """
 
     def keep(claim: str, text: str = "", **changed: object) -> list[Record]:
-        store = Store(here / "results")
-        (loaded,) = find.find([claim if "/" in claim else f"toy/{claim}"])
-        return [_keep(store, loaded, case, text, changed) for case in loaded.cases()]
+        return kept(here, claim, text, changed)
 
     return keep
 
 
-@pytest.fixture
-def toy(keep: Keep) -> Callable[[], Article]:
-    """The judged article, all claims but one run."""
+@pytest.fixture(scope="session")
+def toys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of the article's claims, all but one run. No test changes it: each has a copy."""
+    place = tmp_path_factory.mktemp("toys")
+    declare(place)
     for claim in ("header", "rate", "sweep"):
-        keep(claim)
+        kept(place, claim, "", {})
+    store = Store(place / "results")
+    judge_stored(find.find(map(str, place.glob("experiments/toy/*.py"))), store, store.predictions)  # predicts once
+    return store.root
+
+
+@pytest.fixture
+def toy(here: Path, toys: Path) -> Callable[[], Article]:
+    """The judged article, all claims but one run."""
+    shutil.copytree(toys, here / "results", dirs_exist_ok=True)
     return lambda: lab.article("toy", "results")
 
 

@@ -8,8 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pandas
-import polars
 import pytest
 
 import lab
@@ -129,6 +127,9 @@ def test_a_studys_trial_is_cited_as_a_study_without_a_verdict(here: Path) -> Non
 
 
 def test_polars_and_pandas_read_the_frame(sampled: Claims) -> None:
+    import pandas
+    import polars
+
     table = sampled.frame()
     ours = list(frame.rows(sampled))
     assert polars.DataFrame(table).to_dicts() == ours
@@ -144,6 +145,9 @@ def test_polars_and_pandas_read_the_frame(sampled: Claims) -> None:
 
 
 def test_the_files_have_the_same_rows(sampled: Claims, tmp_path: Path) -> None:
+    import pandas
+    import polars
+
     ours = list(frame.rows(sampled))
     for suffix in (".csv", ".parquet", ".arrow"):
         assert frame.write(sampled, tmp_path / f"t{suffix}") == len(ours)

@@ -355,8 +355,9 @@ def test_a_probe_has_bounds(topology: Parse) -> None:
 
 
 def test_the_schema_takes_what_the_reader_takes() -> None:
+    schema = jsonschema.Draft202012Validator(json_schema())
     for text in (OFFICE, DIAMOND.format(routes="{to: b, via: [r1, r2]}, {to: default, via: {r1: 2, r2: 1}}")):
-        jsonschema.validate(document.parse(text, _path()).data, json_schema())
+        schema.validate(document.parse(text, _path()).data)
 
 
 def _path() -> Any:

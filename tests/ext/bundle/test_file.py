@@ -20,7 +20,6 @@ import pytest
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
-from rocrate.rocrate import ROCrate
 
 from lab.base.building import Silent
 from lab.errors import InputError, MachineError
@@ -363,6 +362,8 @@ def test_a_place_that_cannot_be_written_is_one_message(parts: list[Part], progra
 
 
 def test_a_tool_of_others_reads_the_crate(bundle: Path, parts: list[Part], tmp_path: Path) -> None:
+    from rocrate.rocrate import ROCrate
+
     reader.unpack(bundle, tmp_path / "out", ALL)
     crate = ROCrate(tmp_path / "out")
     assert (crate.name, crate.description) == (ABOUT.name, ABOUT.description)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from lab.ext.cc import cases, flows
-from lab.ext.cc.cases import JudgeCase
 from lab.guest.workload import Bulk, Flow, Flows, Ping
 from lab.report.wording import figure
 from lab.spec import find, shipped
@@ -18,8 +17,6 @@ from lab.spec.errors import SpecError
 from lab.spec.loaded import LoadedExperiment
 from lab.units import Size, Value
 from tests.ext.cc.cards import shipped_pack
-
-CASES = shipped_pack().cases
 
 
 @pytest.fixture
@@ -55,6 +52,7 @@ def test_another_scale_gives_the_scales_another_version(scores: Path) -> None:
     assert cases.load().scales != before
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "old", "new", "decides"),
     [
@@ -74,32 +72,34 @@ def test_a_cases_source_and_network_decide_its_scores(copy: Path, name: str, old
 
 
 def test_twenty_cases_are_quick() -> None:
-    assert len([case for case in CASES if case.is_quick]) == 20
-    assert {case.criterion for case in CASES if case.is_quick} == {case.criterion for case in CASES}
+    known = shipped_pack().cases
+    assert len([case for case in known if case.is_quick]) == 20
+    assert {case.criterion for case in known if case.is_quick} == {case.criterion for case in known}
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_a_cases_scale_fits_its_figure(case: JudgeCase) -> None:
-    study = case.study.cases()
-    metric = next(each.metric for each in study if each.figure == case.figure)
-    assert getattr(metric, "unit", "") in ("", case.scale.all.unit), "an experiment's own metric has no declared unit"
-    buffer = flows.buffer_time(flows.bottleneck(case.study))
-    none = case.scale.none or buffer
-    assert none is not None
-    assert case.scale.points(none, buffer) == 0
-    assert case.scale.points(case.scale.all, buffer) == 100
+def test_a_cases_scale_fits_its_figure() -> None:
+    for case in shipped_pack().cases:
+        metric = next(each.metric for each in case.study.cases() if each.figure == case.figure)
+        assert getattr(metric, "unit", "") in ("", case.scale.all.unit), f"{case.name}: an own metric declares no unit"
+        buffer = flows.buffer_time(flows.bottleneck(case.study))
+        none = case.scale.none or buffer
+        assert none is not None, case.name
+        assert case.scale.points(none, buffer) == 0, case.name
+        assert case.scale.points(case.scale.all, buffer) == 100, case.name
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_the_packs_own_arms_are_what_the_judge_would_run(case: JudgeCase) -> None:
-    for arm in case.study.experiment.arms:
-        (ours,) = flows.study_of(case.study, arm.name, 5).cases()[:1]
-        theirs = next(each for each in case.study.cases() if each.arm == arm.name)
-        assert (ours.workload, ours.network, ours.arm) == (theirs.workload, theirs.network, theirs.arm)
+def test_the_packs_own_arms_are_what_the_judge_would_run() -> None:
+    for case in shipped_pack().cases:
+        declared = case.study.cases()
+        for arm in case.study.experiment.arms:
+            (ours,) = flows.study_of(case.study, arm.name, 5).cases()[:1]
+            theirs = next(each for each in declared if each.arm == arm.name)
+            said = (case.name, arm.name)
+            assert (ours.workload, ours.network, ours.arm) == (theirs.workload, theirs.network, theirs.arm), said
 
 
 def test_only_the_flows_under_judgement_change() -> None:
-    case = next(case for case in CASES if case.name == "rfc9743/beside-cubic")
+    case = next(case for case in shipped_pack().cases if case.name == "rfc9743/beside-cubic")
     (found, *_) = flows.study_of(case.study, "vegas", 1).cases()
     assert isinstance(found.workload, Flows)
     assert {flow.name: flow.workload.writer().congestion for flow in found.workload.flows} == {
@@ -117,7 +117,7 @@ def test_a_mixture_has_an_arm_for_each_rival() -> None:
 
 
 def test_changed_paths_change_one_setting_of_the_bottleneck() -> None:
-    study = flows.study_of(CASES[0].study, "mine", 5, paths=True)
+    study = flows.study_of(shipped_pack().cases[0].study, "mine", 5, paths=True)
     links = {case.arm: flows.forward(case.network) for case in study.cases()}
     plain = links.pop("mine")
     assert plain.rate is not None
@@ -137,17 +137,18 @@ def test_changed_paths_change_one_setting_of_the_bottleneck() -> None:
 
 
 def test_a_queue_without_a_limit_in_packets_keeps_its_buffer() -> None:
-    codel = next(case for case in CASES if case.name == "rfc9743/codel")
+    codel = next(case for case in shipped_pack().cases if case.name == "rfc9743/codel")
     arms = [arm.name for arm in flows.study_of(codel.study, "mine", 5, paths=True).experiment.arms]
     assert arms[1:] == ["mine-half-the-rate", "mine-twice-the-rate", "mine-half-the-delay", "mine-twice-the-delay"]
     assert flows.buffer_time(flows.bottleneck(codel.study)) is None
 
 
 def test_a_full_buffer_takes_its_frames_time() -> None:
-    bloated = next(case for case in CASES if case.name == "rfc9743/bufferbloat")
+    bloated = next(case for case in shipped_pack().cases if case.name == "rfc9743/bufferbloat")
     assert flows.buffer_time(flows.bottleneck(bloated.study)) == Value(200 * 1538 * 8 / 12e6, "s")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("was", "now", "says"),
     [
@@ -170,6 +171,7 @@ def test_a_mistake_in_the_scores_has_a_line(scores: Path, was: str, now: str, sa
     assert str(refused.value).startswith(f"packs/{cases.PACK}/{cases.SCORES}:")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("given", ["x", "{cubic: x}", "{cubic: []}", "{cubic: [0.9, x]}", "{cubic: [.inf]}"])
 def test_a_mistake_in_the_references_has_a_line(scores: Path, given: str) -> None:
     scores.with_name(cases.REFERENCES).write_text(f"kernel: 7.2.13-1\nrfc9743/one-flow: {given}\n")
@@ -177,6 +179,7 @@ def test_a_mistake_in_the_references_has_a_line(scores: Path, given: str) -> Non
         cases.load()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "was", "now", "says"),
     [
@@ -193,7 +196,7 @@ def test_a_study_that_the_judge_cannot_use_has_a_line(copy: Path, name: str, was
 
 
 def test_a_study_needs_flows_and_a_bottleneck(monkeypatch: pytest.MonkeyPatch) -> None:
-    study = CASES[0].study
+    study = shipped_pack().cases[0].study
     alone = replace(study, experiment=replace(study.experiment, workload=Bulk(size=Size(1000))))
     assert "give its workload, a Flows" in flows.mistake(alone)
     deaf = replace(study, experiment=replace(study.experiment, workload=Flows(flows=(Flow("judged", Ping()),))))
@@ -209,7 +212,7 @@ def test_a_case_may_lack_references(scores: Path) -> None:
 
 def test_the_guide_lists_every_case_with_its_scale() -> None:
     guide = (Path(__file__).parents[3] / "docs" / "congestion.md").read_text()
-    for case in CASES:
+    for case in shipped_pack().cases:
         none = "full buffer" if case.scale.none is None else figure(case.scale.none)
         name = f"`{case.name.partition('/')[2]}`"
         rows = [line for line in guide.splitlines() if line.startswith((f"| {name} |", f"| **{name}** |"))]

@@ -7,7 +7,6 @@ from typing import Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
 
 from tests.ext.cluster.conftest import ROOT, Site
 
@@ -25,6 +24,8 @@ client.close()
 
 
 def test_a_client_of_ones_own_stays_open_and_the_cell_shows_progress(site: Site, here: Path) -> None:
+    from nbclient import NotebookClient
+
     site.scheduler()
     site.worker("a")
     notebook: Any = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CODE.format(root=ROOT))])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -16,6 +16,7 @@ from lab.ext.comparison.display import Answer
 from lab.ext.comparison.unclaimed import SAID, compare, unclaimed
 from lab.record.record import Record
 from lab.record.store import Store
+from tests.examples import examples
 from tests.trials import trial
 
 SCRIPT = "mininet/script"
@@ -72,7 +73,7 @@ def test_a_foreign_capture_does_not_stop_the_comparison(make: Make) -> None:
     assert found.change == "files differ"
 
 
-@settings(max_examples=20)  # each writes two records
+@examples(20)  # each writes two records
 @given(before=st.lists(st.sampled_from("abc"), max_size=9), after=st.lists(st.sampled_from("abc"), max_size=9))
 def test_the_lines_turn_one_output_into_the_other(make: Make, before: list[str], after: list[str]) -> None:
     sides = [make({SAID: "".join(f"{line}\n" for line in lines).encode()}) for lines in (before, after)]

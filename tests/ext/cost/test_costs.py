@@ -159,12 +159,14 @@ def test_functions_have_areas() -> None:
     assert area("no_such_function") == "other"
 
 
-@pytest.mark.parametrize(
-    ("of", "start"), [(of, start) for of, starts in areas._AREAS.items() for start in starts.split()]
-)
-def test_each_beginning_of_a_name_decides_the_area_of_a_function(of: str, start: str) -> None:
-    named = [name for declared, name in AREAS if declared == of]
-    assert any(re.match(rf"_*({start})", name) for name in named), "an earlier area has all functions with this name"
+def test_each_beginning_of_a_name_decides_the_area_of_a_function() -> None:
+    named = {of: [name for declared, name in AREAS if declared == of] for of in areas._AREAS}
+    assert [
+        (of, start)
+        for of, starts in areas._AREAS.items()
+        for start in starts.split()
+        if not any(re.match(rf"_*({start})", name) for name in named[of])
+    ] == [], "an earlier area has all functions with this name"
 
 
 def test_the_page_colours_what_changed_and_escapes_names(tmp_path: Path) -> None:

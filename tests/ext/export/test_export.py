@@ -12,7 +12,6 @@ from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
-import jsonschema
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -24,6 +23,7 @@ from lab.cli.app import app
 from lab.errors import InputError, LabError, MachineError
 from lab.ext.export import api, perfetto, qlog
 from lab.record.record import Record
+from tests.examples import examples
 from tests.ext.export.conftest import LOSSY, Make
 from tests.ext.export.test_qlog import SCHEMA
 from tests.metric.conftest import packet, write
@@ -137,7 +137,7 @@ def _numbered(segment: bytes, seq: int, ack: int) -> bytes:
     return segment[:38] + struct.pack(">II", seq, ack) + segment[46:]
 
 
-@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(examples(30), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     changes=st.lists(st.tuples(st.integers(0, 60_000), st.integers(0, 255)), min_size=1, max_size=40),
     samples=st.lists(st.tuples(st.integers(0, 4_000), st.integers(0, 255)), max_size=10),
@@ -154,7 +154,7 @@ def test_damaged_bytes_give_an_error_of_the_lab_or_a_whole_file(
     file = io.BytesIO()
     with suppress(LabError):
         qlog.write(record, file)
-        jsonschema.validate(json.loads(file.getvalue()), SCHEMA)
+        SCHEMA.validate(json.loads(file.getvalue()))
     file = io.BytesIO()
     with suppress(LabError):
         assert perfetto.write(record, file) > 0

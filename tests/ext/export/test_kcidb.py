@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from kcidb_io.schema import V5_3
 
 import lab
 from lab.errors import InputError
@@ -20,6 +19,8 @@ OLDER = {**KERNEL, "name": "6.1", "version": "6.1.140-1", "id": "k0", "patches":
 
 
 def report(**options: Any) -> dict[str, Any]:
+    from kcidb_io.schema import V5_3
+
     api.export_kcidb(out="report.json", results="results", **options)
     plain: dict[str, Any] = json.loads(Path("report.json").read_text())
     V5_3.validate(plain)
@@ -90,6 +91,8 @@ def test_one_kernel_and_an_origin_can_be_named(keep: Keep) -> None:
 
 
 def test_mistakes_are_refused(keep: Keep, here: Path) -> None:
+    from kcidb_io.schema import V5_3
+
     with pytest.raises(InputError, match="no claim has records"):
         report()
     keep("header")

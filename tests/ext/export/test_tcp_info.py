@@ -8,7 +8,6 @@ import struct
 from pathlib import Path
 from typing import Any
 
-import polars
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,6 +100,8 @@ def test_no_sample_is_lost_and_no_number_falls(tmp_path_factory: pytest.TempPath
 
 @pytest.mark.parametrize("suffix", [".parquet", ".arrow"])
 def test_every_format_has_the_same_figures(lossy: Record, tmp_path: Path, suffix: str) -> None:
+    import polars
+
     tcp_info.write(lossy, tmp_path / "a.csv")
     tcp_info.write(lossy, tmp_path / f"a{suffix}")
     wanted = polars.read_csv(tmp_path / "a.csv", infer_schema_length=None)
