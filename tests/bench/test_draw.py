@@ -5,6 +5,7 @@ from datetime import date
 from functools import cache
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,12 +29,14 @@ def plain(drawn: Drawn) -> Any:
     return drawn.number, drawn.kernel, drawn.seed, case.key, to_plain([case.network, case.workload, *case.probes])
 
 
+@pytest.mark.long
 def test_a_date_and_a_number_decide_a_case_whatever_was_drawn_before() -> None:
     assert [plain(draw(DAY, number)) for number in (400, 17, 1)] == [
         plain(many()[number - 1]) for number in (400, 17, 1)
     ]
 
 
+@pytest.mark.long
 def test_every_other_date_draws_others() -> None:
     assert not [each for each in many()[:50] if plain(draw("2026-01-02", each.number))[1:] == plain(each)[1:]]
 
@@ -52,6 +55,7 @@ def test_dice_are_fair() -> None:
     assert all(2300 < decades[digits] < 2700 for digits in (1, 2, 3, 4))
 
 
+@pytest.mark.long
 def test_all_kinds_and_kernels_and_settings_come() -> None:
     ways = [way for each in many() for link in each.case.network.links for way in (link.forward, link.back)]
     kinds = Counter(each.case.arm for each in many())
@@ -73,6 +77,7 @@ def test_all_kinds_and_kernels_and_settings_come() -> None:
     assert stamps["1"] > stamps["0"] > 30
 
 
+@pytest.mark.long
 def test_half_of_the_links_are_the_same_both_ways() -> None:
     links = [link for each in many() for link in each.case.network.links]
     assert 0.4 < sum(link.forward == link.back for link in links) / len(links) < 0.6

@@ -130,6 +130,7 @@ def test_a_missing_peer_is_a_line_that_tells_how_to_install_it(folder: Path) -> 
     assert "missing: apt-get install peer" in table.markdown([missing])
 
 
+@pytest.mark.long
 @needs_namespaces
 def test_a_failing_peer_is_a_line_with_its_last_words(folder: Path) -> None:
     failed = measuring.measured(a_peer(command=("sh", "-c", "echo no route; exit 3")), LONG, folder, 3)
@@ -139,6 +140,7 @@ def test_a_failing_peer_is_a_line_with_its_last_words(folder: Path) -> None:
     assert not list(folder.iterdir())
 
 
+@pytest.mark.long
 @needs_namespaces
 def test_a_peer_is_run_as_often_as_asked(folder: Path) -> None:
     answered = measuring.measured(a_peer(command=("echo", figures(1.0))), LONG, folder, 3)
@@ -147,6 +149,7 @@ def test_a_peer_is_run_as_often_as_asked(folder: Path) -> None:
     assert answered.error == pytest.approx(0, abs=1e-6)
 
 
+@pytest.mark.long
 @needs_namespaces
 def test_a_peer_leaves_nothing(folder: Path) -> None:
     """Neither a process, a namespace, a file, an interface nor a setting stays, and all of its time counts."""
@@ -177,6 +180,7 @@ def _bytes(file: Path) -> bytes:
         return b""
 
 
+@pytest.mark.long
 @needs_namespaces
 def test_the_program_of_the_transfer_counts_what_it_carries(folder: Path) -> None:
     short = replace(LONG, seconds=1, window=(0.0, 0.9))
@@ -186,6 +190,7 @@ def test_the_program_of_the_transfer_counts_what_it_carries(folder: Path) -> Non
     assert '"rtt": ' in text
 
 
+@pytest.mark.long
 def test_mahimahi_gets_a_chance_for_each_frame(folder: Path) -> None:
     peer = next(peer for peer in measuring.PEERS if peer.name == "mahimahi")
     for transfer in TRANSFERS:
@@ -212,6 +217,7 @@ def test_figures_survive_their_file() -> None:
     assert table.rows_of(json.loads(json.dumps(table.plain(rows)))) == rows
 
 
+@pytest.mark.long
 def test_the_drawing_has_every_line_that_has_seconds(tmp_path: Path) -> None:
     rows = [
         row(1.0),

@@ -141,16 +141,17 @@ def made(test: str, **parameters: str) -> Flent:
     return Flent(test=test, others=("rival",) * (module._SEVERAL.get(test, 1) - 1), parameters={**needed, **parameters})
 
 
-@pytest.mark.parametrize("test", sorted(module._TESTS))
-def test_the_lab_knows_the_congestion_controls_of_a_test(test: str) -> None:
+def test_the_lab_knows_the_congestion_controls_of_each_test() -> None:
     """netperf uses the default, without a word, instead of one that the kernel does not have."""
     config = (Path(module.__file__).parents[2] / "machine/kernel/uml/config").read_text()
-    wanted = {each["cong_control"] for each in definition(test).values() if each.get("cong_control")}
-    assert set(made(test).controls()) == wanted
-    for name in wanted - {"reno"}:  # reno is always there
-        assert f"CONFIG_TCP_CONG_{name.upper()}=y" in config
+    for test in module._TESTS:
+        wanted = {each["cong_control"] for each in definition(test).values() if each.get("cong_control")}
+        assert set(made(test).controls()) == wanted, test
+        for name in wanted - {"reno"}:  # reno is always there
+            assert f"CONFIG_TCP_CONG_{name.upper()}=y" in config, test
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("test", sorted(module._TESTS))
 def test_each_parameter_that_is_taken_has_an_effect(test: str) -> None:
     plain = definition(test)
