@@ -1,4 +1,4 @@
-"""How many examples hypothesis tries: `make check` a fifth of what `make test` tries."""
+"""How many examples hypothesis tries: `make check` a tenth of what `make test` tries."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from hypothesis import settings
 
 __all__ = ["FULL", "QUICK", "examples"]
 
-FULL, QUICK = 100, 20  # of a test that does not say how many
+FULL, QUICK = 100, 10  # of a test that does not say how many
 
 
 def examples(count: int) -> settings:

@@ -18,9 +18,9 @@ import typer
 
 from lab import cli
 from lab.cli.app import app
-from tests.report.conftest import here, keep, toy
+from tests.report.conftest import here, keep, toy, toys
 
-__all__ = ["here", "keep", "toy"]  # fixtures
+__all__ = ["here", "keep", "toy", "toys"]  # fixtures
 
 pytestmark = pytest.mark.guest  # it takes a kernel, though none boots
 

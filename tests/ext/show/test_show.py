@@ -13,9 +13,9 @@ from lab.cli.app import app
 from lab.errors import InputError
 from lab.ext.show import viewer
 from lab.report.article import Article
-from tests.report.conftest import here, keep, toy
+from tests.report.conftest import here, keep, toy, toys
 
-__all__ = ["here", "keep", "toy"]  # fixtures
+__all__ = ["here", "keep", "toy", "toys"]  # fixtures
 
 Toy = Callable[[], Article]
 

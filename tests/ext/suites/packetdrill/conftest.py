@@ -1,5 +1,5 @@
 """Articles with kept records, as the tests of pages make them."""
 
-from tests.report.conftest import here, keep, toy
+from tests.report.conftest import here, keep, toy, toys
 
-__all__ = ["here", "keep", "toy"]
+__all__ = ["here", "keep", "toy", "toys"]
