@@ -126,8 +126,11 @@ def place(rows: Rows, found: SegmentsAndAcks, connection: FoundConnection) -> Pl
         behind, reason = echoed, "the times to echoed timestamps"
     else:
         behind, reason = _released(found, beyond), "the times from ACKs to segments"
+    answered = _least(_answered(rows))
+    if answered is not None and (behind is None or answered < behind):
+        behind, reason = answered, "the times from messages of the other end to their ACKs"
     admitted = _admitted(found)
-    if behind is not None and len(admitted) >= GROUP and 2 * np.median(admitted) < behind:
+    if behind is not None and _shorter(admitted, behind, beyond or 0):
         behind, reason = int(admitted.min()), "segments that windows admitted sooner than the handshake's round trip"
     if beyond is None or behind is None:
         return Place("unknown", beyond, behind, "neither a handshake nor timestamps were captured")
@@ -141,6 +144,13 @@ def place(rows: Rows, found: SegmentsAndAcks, connection: FoundConnection) -> Pl
     return Place("between", beyond, behind, reason)
 
 
+def _shorter(admitted: Ints, behind: int, beyond: int) -> bool:
+    """Return whether these times show a shorter round trip. Near the sender, its reaction alone makes them differ."""
+    if len(admitted) < GROUP or admitted.min() >= behind:
+        return False
+    return 2 * float(np.median(admitted)) < behind or not _near(behind, beyond)
+
+
 def _near(part: int, other: int) -> bool:
     """Return whether this part of the round trip is so short that the capture was taken at its end."""
     return part <= LOCAL * (part + other) or (part <= SAME_MOMENT_LEAST_NS and 2 * part <= other)
@@ -149,14 +159,29 @@ def _near(part: int, other: int) -> bool:
 def _admitted(found: SegmentsAndAcks) -> Ints:
     """Return the time from each ACK that made room in the window to the first segment that needed the room.
 
-    If a proxy acknowledges data, these times are shorter than the handshake's round trip to the server.
+    No sender can answer sooner. If a proxy acknowledges data, these times are shorter than the handshake's round trip
+    to the server. A segment that left a hole may have overtaken others, and does not count.
     """
     if not len(found.edge):
         return np.zeros(0, np.int64)
     at = np.searchsorted(found.edge, found.end, side="left")
-    needs = (at > 0) & (at < len(found.edge)) & ~found.again
-    since = (found.time - found.ack_time[np.minimum(at, len(found.edge) - 1)])[needs]
+    needs = (at > 0) & (at < len(found.edge)) & (found.seq == found.before)
+    since: Ints = (found.time - found.ack_time[np.minimum(at, len(found.edge) - 1)])[needs]
     return since[since >= 0]
+
+
+def _answered(rows: Rows) -> Ints:
+    """Return the time from each message of the other end, sent once, to the first ACK of its end."""
+    back = np.flatnonzero((rows.forward == 0) & (rows.payload > 0))
+    acks = np.flatnonzero((rows.forward != 0) & (rows.flags & ACK > 0))
+    ends, first, count = np.unique(
+        (rows.seq[back].astype(np.int64) + rows.payload[back]) % 2**32, return_index=True, return_counts=True
+    )
+    number, early = np.unique(rows.ack[acks].astype(np.int64), return_index=True)
+    _, one, other = np.intersect1d(ends[count == 1], number, assume_unique=True, return_indices=True)
+    message, answer = back[first[count == 1][one]], acks[early[other]]
+    since: Ints = (rows.time_ns[answer] - rows.time_ns[message])[answer > message]
+    return since
 
 
 def _least(times: Ints) -> int | None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from lab.ext.explain.explaining import Facts, explain
-from tests.ext.explain.captures import MSS, Packet, handshake, pcap
+from tests.ext.explain.captures import ACK, MSS, PSH, SYN, Packet, handshake, pcap
 
 
 def _facts(tmp_path: Path, packets: list[Packet]) -> Facts:
@@ -30,6 +30,46 @@ def _at_the_receiver(rtt: float, first: float, turns: int, stamped: bool = False
         end += 4 * MSS
         packets.append(Packet(at + 0.4, back=True, ack=end, window=4 * MSS, stamps=(1, 1) if stamped else None))
     return packets
+
+
+def test_a_segment_that_an_ack_admitted_sooner_than_the_handshake_took_shows_a_shorter_round_trip(
+    tmp_path: Path,
+) -> None:
+    facts = _facts(tmp_path, _at_the_receiver(20, 50, 20))
+    assert facts.where.name == "receiver"
+    assert facts.where.rtt == pytest.approx(19.7e6, abs=0.5e6)
+
+
+def test_a_segment_that_overtook_others_shows_no_round_trip(tmp_path: Path) -> None:
+    packets = _at_the_receiver(20, 20, 20)
+    early = next(number for number, each in enumerate(packets) if each.size and each.ms > 100)
+    last = packets[early + 3]
+    packets[early + 3] = Packet(last.ms - 10.3, seq=last.seq, size=MSS)
+    facts = _facts(tmp_path, packets)
+    assert facts.where.rtt == pytest.approx(19.7e6, abs=0.5e6)
+
+
+def test_messages_and_their_acks_show_the_place_without_a_handshake(tmp_path: Path) -> None:
+    packets, end = [], 1
+    for turn in range(10):
+        packets.append(Packet(50 * turn, back=True, seq=1 + 100 * turn, ack=end, size=100, flags=ACK | PSH))
+        packets.append(Packet(50 * turn + 20, seq=end, ack=101 + 100 * turn, size=MSS))
+        end += MSS
+        packets.append(Packet(50 * turn + 20.1, back=True, seq=101 + 100 * turn, ack=end))
+    facts = _facts(tmp_path, packets)
+    assert facts.where.name == "receiver"
+    assert facts.where.rtt == pytest.approx(20.1e6, abs=1e4)
+    assert not facts.missing
+
+
+def test_an_ack_of_the_handshake_that_was_captured_too_early_is_not_the_round_trip(tmp_path: Path) -> None:
+    ordered = [handshake(0.03)[0], Packet(0.02, seq=1, ack=1), Packet(0.03, back=True, seq=0, ack=1, flags=SYN | ACK)]
+    ordered.append(Packet(0.1, back=True, seq=1, ack=1, size=100, flags=ACK | PSH))
+    ordered.append(Packet(0.13, seq=1, ack=101))
+    ordered += [Packet(5 * turn, seq=1 + 2 * MSS * (turn - 1), ack=101, size=MSS) for turn in range(1, 9)]
+    ordered += [Packet(5 * turn + 0.03, back=True, ack=1 + MSS * (2 * turn - 1)) for turn in range(1, 9)]
+    facts = _facts(tmp_path, ordered)
+    assert facts.where.behind == pytest.approx(30_000, abs=1000)
 
 
 @pytest.mark.parametrize("place", ["sender", "receiver"])
