@@ -16,7 +16,7 @@ from bench.hog import disturbing
 from lab.guest.outputs import FIDELITY
 from lab.guest.workload import Bulk, Ping
 from lab.units import Duration
-from lab.verdict.fidelity import faults
+from lab.verdict.fidelity import CLOCKS_APART, faults
 from lab.verdict.promise import PROMISE
 from tests.guest.fabric.cases import CASES, held_by
 from tests.kinds import Perform
@@ -119,3 +119,10 @@ def test_on_a_calm_machine_trials_count(perform: Perform, tmp_path: Path) -> Non
 def test_virtual_time_is_not_watched(perform: Perform) -> None:
     record = perform("symmetric-1g", Bulk(duration=Duration.of("100 ms")))
     assert FIDELITY not in record.outputs
+
+
+def test_the_host_looks_at_a_guest_before_its_trial_begins(perform: Perform) -> None:
+    """Otherwise it is unknown for how long the machine withheld the CPU, and a trial that only costs CPU is invalid."""
+    ping = Ping(client="host", server="host", count=2, interval=Duration.of("10 ms"))
+    seen = perform("loopback", ping, clock="real").json(FIDELITY)
+    assert seen["looks"][0]["ns"] < seen["began_ns"] - CLOCKS_APART * 1e9

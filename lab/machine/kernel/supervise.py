@@ -256,6 +256,8 @@ def _watch(
     poll.register(ended, select.POLLIN)
     poll.register(0, select.POLLIN | select.POLLHUP)
     clock, looks = None, deque[dict[int, float]](maxlen=LOOKS)
+    if host:
+        host.look({guest: _stat(guest)})  # the trial may begin before the first tick
     while True:
         ready = {fd for fd, _ in poll.poll(TICK)}
         stats = {pid: _stat(pid) for pid in [guest, *_children(guest)]}  # also ended ones, not reaped yet
