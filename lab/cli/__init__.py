@@ -51,16 +51,14 @@ def main() -> None:
     _open_streams()
     gc.set_threshold(100_000)  # most objects of the start stay, and garbage collection took a tenth of the time
     try:
-        from lab.cli.assembly import assembled
+        from lab.cli.quick import quickly
         from lab.cli.renaming import renamed
 
         arguments = renamed(sys.argv[1:])
-        misuse = _misuse()
-
         try:
-            code = assembled(*arguments[:1])(arguments, standalone_mode=False)
-        except misuse as error:
-            code = _misused(error)
+            code = quickly(arguments)
+            if code is None:
+                code = _slowly(arguments)
         finally:
             sys.stdout.flush()  # so that the error of a full disk appears here, not at Python's exit
         if code:
@@ -91,6 +89,18 @@ def main() -> None:
         sys.exit(found.exit_code)
     finally:
         gc.freeze()  # the process ends, so collecting garbage is useless
+
+
+def _slowly(arguments: list[str]) -> int | None:
+    """Run any command line, with Typer. Return the exit code."""
+    from lab.cli.assembly import assembled
+
+    misuse = _misuse()
+    try:
+        code: int | None = assembled(*arguments[:1])(arguments, standalone_mode=False)
+    except misuse as error:
+        code = _misused(error)
+    return code
 
 
 def _open_streams() -> None:

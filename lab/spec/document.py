@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
-
-from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, SequenceNode
+from typing import TYPE_CHECKING, Any
 
 from lab.spec.errors import Problem, SpecError, display, file_bytes, unreadable
+
+if TYPE_CHECKING:
+    from ruamel.yaml import YAML
+    from ruamel.yaml.nodes import MappingNode
 
 Place = tuple[str | int, ...]  # the keys and indices that lead to a part of a document
 _Mistake = tuple[int, str]  # its line, and what is wrong
@@ -67,6 +67,9 @@ def parse(text: str, path: Path) -> Document:
 @lru_cache(maxsize=128)  # all claims of an article name the same few files
 def _parsed(text: str) -> tuple[Any, Mapping[Place, int], list[_Mistake]]:
     """Return the data in `text`, its lines, and its mistakes."""
+    from ruamel.yaml import YAML  # slow, and most runs read no YAML: see lab.spec.kept
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
+
     yaml = YAML(typ="safe", pure=True)
     walk = _Walk(yaml)
     try:
@@ -95,15 +98,15 @@ class _Walk:
         self.seen: set[int] = set()  # the ids of nodes, which live as long as the document
         self.repeated = 0  # values that an alias repeats
 
-    def plain(self, node: Node, place: Place) -> Any:
+    def plain(self, node: Any, place: Place) -> Any:
         self.repeated += id(node) in self.seen
         self.seen.add(id(node))
         if self.repeated > REPEATED:  # nine nested lists of nine aliases make a billion values
-            raise YAMLError(f"its aliases stand for more than {REPEATED:,} values")
+            raise ValueError(f"its aliases stand for more than {REPEATED:,} values")
         self.lines.setdefault(place, node.start_mark.line + 1)
-        if isinstance(node, MappingNode):
+        if node.id == "mapping":
             return self._mapping(node, place)
-        if isinstance(node, SequenceNode):
+        if node.id == "sequence":
             return [self.plain(element, (*place, index)) for index, element in enumerate(node.value)]
         return self.yaml.constructor.construct_object(node)
 

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from lab.guest.network import Network
-from lab.spec import document, names, resolve, sysctls, wiring
+from lab.spec import document, kept, names, sysctls, wiring
 from lab.spec.changes import Changes, UnknownName
 from lab.spec.document import Document, Place
-from lab.spec.errors import Problem, SpecError
-from lab.spec.format import TopologyPart
-from lab.spec.mistakes import explain
-from lab.spec.parts import Mistakes
+from lab.spec.errors import Problem, SpecError, file_bytes
+
+if TYPE_CHECKING:
+    from lab.spec.format import TopologyPart
 
 
 @dataclass(frozen=True)
@@ -27,8 +26,18 @@ class Topology:
     about: str  # its sentence
     path: Path
     network: Network  # the network without changes
-    part: TopologyPart
-    document: Document
+    reads: Callable[[], Document] = field(repr=False, compare=False)
+    text: str | None = None  # of the file; None: it is not from a file of its own
+
+    @cached_property
+    def document(self) -> Document:
+        """The file's data."""
+        return self.reads()
+
+    @cached_property
+    def part(self) -> TopologyPart:
+        """The file's checked data."""
+        return _validate(self.document.data, self.path)
 
     def resolve(self, *changes: Changes, blame: Callable[[str], Problem] | None = None) -> Network:
         """Return the network with `changes` applied in order.
@@ -36,11 +45,20 @@ class Topology:
         Raises SpecError if the changes do not resolve. `blame` turns a message into a problem of the file that declares
         the changes. Without it, the problems are in this file.
         """
+        decided = (self.name, self.text, *map(repr, changes)) if self.text is not None else ()
+        if decided and (found := kept.find(decided)):
+            return found.network
+        from lab.spec import resolve
+        from lab.spec.parts import Mistakes
+
         data: dict[str, Any] = self.part.model_dump(exclude_unset=True)
         try:
             for change in changes:
                 data = change.apply(data)
-            return resolve.network(self.name, _validate(data, self.path))
+            network = resolve.network(self.name, _validate(data, self.path))
+            if decided:
+                kept.keep(decided, self.about, network)
+            return network
         except UnknownName as error:
             mistakes: Iterable[tuple[Place, str]] = [((), str(error))]
         except Mistakes as error:
@@ -65,7 +83,16 @@ class Topology:
 
 def load(path: Path) -> Topology:
     """Return the topology in the file `path`. Raises SpecError with every mistake in the file."""
-    return checked(document.read(path))
+    try:
+        text = file_bytes(path).decode()
+    except (OSError, UnicodeDecodeError):
+        return checked(document.read(path))
+    decided = (path.stem, text)
+    if found := kept.find(decided):
+        return Topology(path.stem, found.about, path, found.network, lambda: document.read(path), text)
+    topology = replace(checked(document.read(path)), text=text)
+    kept.keep(decided, topology.about, topology.network)
+    return topology
 
 
 def parse(text: str, path: Path) -> Topology:
@@ -75,13 +102,16 @@ def parse(text: str, path: Path) -> Topology:
 
 def checked(read: Document) -> Topology:
     """Return the checked topology of a document. Raises SpecError with every mistake in the document."""
+    from lab.spec import resolve
+    from lab.spec.parts import Mistakes
+
     name = read.path.stem
     try:
         part = _validate(read.data, read.path)
         network = resolve.network(name, part)
         if wrong := list(_unknown_sysctls(part, network)):
             raise Mistakes(wrong)
-        return Topology(name, part.about, read.path, network, part, read)
+        return Topology(name, part.about, read.path, network, lambda: read)
     except Mistakes as error:
         raise SpecError(read.problem(place, _at(place, message)) for place, message in error.found) from None
 
@@ -91,6 +121,12 @@ def _validate(data: Mapping[str, Any], path: Path) -> TopologyPart:
 
     Raises Mistakes with every mistake that is visible before addresses are assigned.
     """
+    from pydantic import ValidationError
+
+    from lab.spec.format import TopologyPart
+    from lab.spec.mistakes import explain
+    from lab.spec.parts import Mistakes
+
     mistakes = list(wiring.mistakes(data))
     try:
         part = TopologyPart.model_validate(data, context=path.parent)
