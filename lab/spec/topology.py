@@ -45,7 +45,8 @@ class Topology:
         Raises SpecError if the changes do not resolve. `blame` turns a message into a problem of the file that declares
         the changes. Without it, the problems are in this file.
         """
-        decided = (self.name, self.text, *map(repr, changes)) if self.text is not None else ()
+        changed = (repr((each.links, each.sysctls, each.hosts)) for each in changes)
+        decided = (self.name, self.text, *changed) if self.text is not None else ()
         if decided and (found := kept.find(decided)):
             return found.network
         from lab.spec import resolve
