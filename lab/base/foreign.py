@@ -11,7 +11,7 @@ import errno
 import os
 import re
 import stat
-import threading
+from _thread import get_native_id  # threading is a large module
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, BinaryIO, Literal, NamedTuple
 
@@ -183,7 +183,7 @@ def _empty(top: int) -> None:
         try:
             for below in _folders(handle):
                 moved += 1
-                fresh = f".removed-{threading.get_native_id()}-{moved}"
+                fresh = f".removed-{get_native_id()}-{moved}"
                 with contextlib.suppress(OSError):  # a file server may move it and lose the reply
                     os.rename(below, fresh, src_dir_fd=handle, dst_dir_fd=top)
                 left.append(fresh)

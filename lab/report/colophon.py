@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from html import escape
-from importlib.metadata import PackageNotFoundError, version
 
 from lab.record.record import Record
 from lab.report import html, wording
@@ -149,6 +148,8 @@ def _facts(records: list[Record]) -> Iterator[tuple[str, str]]:
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # a fifteenth of all imports of a run
+
     try:
         return version("replab")
     except PackageNotFoundError:  # the code of a bundle is not installed
