@@ -34,8 +34,8 @@ def attend(packed: PackedScript, arguments: Sequence[str], options: MininetOptio
     start = START.format(machine=alone.OWN_MACHINE.name, place=PLACE, archive=ARCHIVE, command=COMMAND)
     session = Session(kernel, sealed(ready("mininet").id), options.limits)
     terminal = terminal_of() if os.isatty(0) else None
-    given = (alone.NETWORK, terminal, "real", options.seed, options.size)
-    with session.ended(["sh", "-c", start], files, *given) as (folder, status):
+    command = ["sh", "-c", start]
+    with session.ended(command, files, alone.NETWORK, terminal, "real", options.seed, options.size) as (folder, status):
         _copy(folder / FILES, out)
         return status
 

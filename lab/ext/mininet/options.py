@@ -41,7 +41,7 @@ class MininetOptions(SuiteOptions):
         super().__post_init__()
         if self.page is not None and Path(self.page).is_dir():
             raise InputError(f"--page {self.page}: this is a folder; name a file")
-        if self.size is not None and (self.size.bytes % MIB or not LEAST <= self.size <= MOST):
+        if self.size is not None and (self.size.bytes % MIB or not LEAST.bytes <= self.size.bytes <= MOST.bytes):
             raise InputError(f"--memory {self.memory}: use whole MiB, from {LEAST} to {MOST}")
 
     @property
