@@ -30,7 +30,7 @@ def given_memory(memory: Size) -> dict[str, Any]:
 
 
 def memory_for(trial: Trial) -> Size:
-    """Return the memory size of the guest that runs this trial. Raises MachineError if the trial asks for too much."""
+    """Return the memory size of the guest that runs this trial. Raises MachineError if this is too much."""
     given = trial.kernel.get(GIVEN)
     if given is None:
         return memory_of(from_plain(trial.network, Network))

@@ -69,4 +69,5 @@ def _code() -> str:
 def _sources() -> Iterator[Path]:
     for name in _CODE:
         place = PACKAGE / name
-        yield from sorted(place.rglob("*.py")) if place.is_dir() else [place]
+        files = place.rglob("*") if place.is_dir() else [place]
+        yield from sorted(each for each in files if each.is_file() and each.parent.name != "__pycache__")
