@@ -42,7 +42,8 @@ class MininetOptions(SuiteOptions):
         if self.page is not None and Path(self.page).is_dir():
             raise InputError(f"--page {self.page}: this is a folder; name a file")
         if self.size is not None and (self.size.bytes % MIB or not LEAST.bytes <= self.size.bytes <= MOST.bytes):
-            raise InputError(f"--memory {self.memory}: this is no size for a guest; use whole MiB, from {LEAST} to {MOST}")
+            sizes = f"use whole MiB, from {LEAST} to {MOST}"
+            raise InputError(f"--memory {self.memory}: this is no size for a guest; {sizes}")
 
     @property
     def size(self) -> Size | None:
