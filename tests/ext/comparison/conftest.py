@@ -77,7 +77,7 @@ def judge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Judge:
         hz: int = 1000,
     ) -> JudgedClaim:
         (article / "claim.py").write_text(f'"""A claim."""\n{HEAD}\nEXPERIMENT = Experiment({declaration})\n')
-        (loaded,) = find.find(["toy/claim"])
+        (loaded,) = find.find([str(article / "claim.py")])
         store = Store(tmp_path / kernel)
         described = {"name": kernel, "version": version, "id": kernel, "hz": hz, "patches": []}
         described |= {"emulation": dict(emulation)} if emulation else {}
