@@ -8,6 +8,7 @@ from io import StringIO
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
 from rich.console import Console
 
 from bench import holdout, several
@@ -26,6 +27,7 @@ def test_a_case_follows_from_its_date_and_number() -> None:
     assert one.case.point == f"{DAY}/f3"
 
 
+@pytest.mark.long
 def test_each_kind_is_drawn_and_most_laws_answer() -> None:
     answers: Counter[tuple[str, bool]] = Counter()
     for number in range(1, 301):

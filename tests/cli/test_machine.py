@@ -45,6 +45,7 @@ def test_a_call_that_the_machine_fails_is_one_message(
     assert capsys.readouterr().err.startswith(said)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("options", [[], ["--json"]])
 def test_an_answer_that_does_not_fit_on_the_disk_is_one_message(options: list[str]) -> None:
     with open("/dev/full", "w") as full:

@@ -22,7 +22,9 @@ def run(tmp_path: Path, shell: str, **environment: str) -> subprocess.CompletedP
     )
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", ["<&- >&- 2>&-", *(pytest.param(each, marks=pytest.mark.long) for each in ("<&-", ">&-", "2>&-"))]
+)
 def test_a_closed_stream_is_one_that_nobody_reads(tmp_path: Path, closed: str) -> None:
     done = run(tmp_path, f'"$0" new art/first {closed}; echo $?')
     assert done.stdout.splitlines()[-1] == "0", done
@@ -30,13 +32,16 @@ def test_a_closed_stream_is_one_that_nobody_reads(tmp_path: Path, closed: str) -
     assert (tmp_path / "experiments" / "art" / "first.py").is_file()
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+@pytest.mark.parametrize(
+    "closed", [">&- 2>&-", *(pytest.param(each, marks=pytest.mark.long) for each in (">&-", "2>&-"))]
+)
 def test_an_error_ends_with_its_code_where_nobody_reads_it(tmp_path: Path, closed: str) -> None:
     done = run(tmp_path, f'"$0" schema {closed}; "$0" show no/such {closed}; echo $?')
     assert done.stdout.splitlines()[-1] == "2", done
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
 def test_a_character_that_the_encoding_lacks_is_shown_as_its_number(tmp_path: Path, encoding: str) -> None:
     """This claim's sentence and figures have such characters."""

@@ -95,6 +95,7 @@ def test_a_law_says_what_it_does_not_cover() -> None:
             law(about)
 
 
+@pytest.mark.long
 @examples(10)
 @given(
     st.integers(10, 100),

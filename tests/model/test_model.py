@@ -121,6 +121,7 @@ def test_formula_of_the_article() -> None:
     assert model.goodput_window_over_rtt(era).number == pytest.approx(251_658_240, rel=1e-4)
 
 
+@pytest.mark.long
 def test_limit_drops_when_more_is_in_flight() -> None:
     frames = int(model.frames_in_flight(path()).number)
     for limit, drops in ((frames - 1, 1), (frames, 0)):

@@ -13,6 +13,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
 from msgspec import structs
 
 from lab.guest.workload import Bulk, Iperf, Iperf3, Netcat
@@ -71,6 +72,7 @@ def played(path: Scenario) -> list[Any]:
     return [done.drained, len(times), hashlib.sha256(everything.encode()).hexdigest()]
 
 
+@pytest.mark.long
 def test_transfers_are_replayed_to_the_last_ack_as_they_were_recorded() -> None:
     assert [number for number in range(CASES) if played(drawn(number)) != RECORDED[number]] == []
 

@@ -74,6 +74,7 @@ def test_a_small_archive_holds_no_more_bytes_than_its_size_allows(
     assert sum(path.stat().st_size for path in tmp_path.iterdir()) < 1 << 20
 
 
+@pytest.mark.long
 def test_a_small_archive_holds_no_more_files_than_its_size_allows(tmp_path: Path) -> None:
     crowd = b"".join(header(f"{number:x}", tarfile.DIRTYPE, 0) for number in range(25_000))
     with pytest.raises(ArchiveError, match=r"it holds more than 5,\d\d\d files"):

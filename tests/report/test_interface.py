@@ -169,6 +169,7 @@ def test_rows_make_a_data_frame(claims: Claims) -> None:
     assert (row["claim"], row["arm"], row["measured"], row["unit"]) == ("toy/header", "on", 32, "B")
 
 
+@pytest.mark.long
 def test_a_claim_draws_itself(claims: Claims, tmp_path: Path) -> None:
     picture = claims["header"].plot("header_lengths")
     for name, start in (("a.svg", b"<?xml"), ("a.png", b"\x89PNG")):

@@ -61,6 +61,7 @@ def lab_alone(tmp_path: Path) -> Path:
     return tmp_path / "program.zip"
 
 
+@pytest.mark.long
 def test_its_lab_knows_its_version(lab_alone: Path) -> None:
     out = lab_alone.with_name("claims.tar.zst")
     writer.write(out, [], ABOUT, lab_alone, Silent())
@@ -89,6 +90,7 @@ def flip(file: Path, at: int) -> Path:
     return damaged
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "inside", ["lab/cli/output.py", "lab/ext/bundle/start.py", "lab/base/owner.py", "root/usr/launch/python3"]
 )

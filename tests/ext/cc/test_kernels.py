@@ -102,6 +102,7 @@ def test_a_copy_of_a_kernels_file_under_another_name_is_refused(tmp_path: Path) 
     assert kernels.control_in(tmp_path / "tcp_cubic.c", plain) == "cubic"
 
 
+@pytest.mark.long
 def test_a_c_file_changes_a_plain_kernel_however_it_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def build(name: str, **_: object) -> None:
         raise LookupError(name)

@@ -139,6 +139,7 @@ parts.keep(part, [Path(sys.argv[4]).read_bytes()])
 """
 
 
+@pytest.mark.long
 def test_what_a_killed_worker_left_goes_with_the_next_worker(worker: Path, tmp_path: Path) -> None:
     sent = userland(tmp_path / "sent", programs=3000)
     part = parts.of_userland(sent)

@@ -113,6 +113,7 @@ def test_a_pipe_is_written_and_not_replaced(lossy: Record, tmp_path: Path) -> No
     assert lossy.address
 
 
+@pytest.mark.long
 def test_a_longer_capture_needs_no_more_memory(make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lab.metric.flow._KEPT", 0)  # as for a capture of many millions of packets
     monkeypatch.setattr("lab.metric.capture._BLOCK", 256)

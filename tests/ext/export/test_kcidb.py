@@ -23,7 +23,7 @@ def report(**options: Any) -> dict[str, Any]:
 
     api.export_kcidb(out="report.json", results="results", **options)
     plain: dict[str, Any] = json.loads(Path("report.json").read_text())
-    V5_3.validate(plain)
+    V5_3.validate_exactly(plain)
     return plain
 
 

@@ -185,7 +185,7 @@ def test_a_script_changes_the_network(tmp_path: Path) -> None:
         ("topology: {nodes: {}}\n", "describes no host with a link"),
         ("topology:\n  nodes: {a: {}, b: {}}\n", "describes no host with a link"),
         ("topology: [", "not YAML"),
-        ("topology: {nodes: " + "[" * 5000, "not YAML"),
+        pytest.param("topology: {nodes: " + "[" * 5000, "not YAML", marks=pytest.mark.long),
         ("a: 1\n" * 2, "given twice"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +17,8 @@ from lab.ext.mininet.options import MnOptions
 from lab.ext.mininet.recorded import described
 from lab.ext.verify.verification import verify
 from lab.machine.kernel import Budget
-from tests.terminal import Terminal, in_a_process
+from tests.kinds import Type
+from tests.terminal import Terminal
 
 PAIR = """from mininet.topo import Topo
 
@@ -108,8 +110,8 @@ def test_tests_run_in_virtual_time_and_a_prompt_in_real_time() -> None:
         (["--test", "none", "--memory", "300MB"], "300MB: this is no size for a guest; use whole MiB"),
     ],
 )
-def test_a_mistake_is_one_message(args: list[str], said: str) -> None:
-    done = in_a_process("mn", *args)
+def test_a_mistake_is_one_message(args: list[str], said: str, type_here: Type) -> None:
+    done = type_here(shlex.join(["lab", "mn", *args]))
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr

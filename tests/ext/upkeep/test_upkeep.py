@@ -157,6 +157,7 @@ CHANGED: list[tuple[dict[str, Any], str | None]] = [
 ]
 
 
+@pytest.mark.long
 def test_unplanned_is_what_a_claim_would_not_make_again(tmp_path: Path) -> None:
     """One store holds all of them, because each look reads every claim that is shipped."""
     wanted = {kept(Store(tmp_path), **changed).address: because for changed, because in CHANGED}
@@ -168,6 +169,7 @@ def test_unplanned_is_what_a_claim_would_not_make_again(tmp_path: Path) -> None:
     assert found.stay == sum(because is None for _, because in CHANGED)
 
 
+@pytest.mark.long
 def test_a_damaged_record_is_for_fsck(tmp_path: Path) -> None:
     record = kept(Store(tmp_path))
     (record.folder / "trial.json").write_text("{")

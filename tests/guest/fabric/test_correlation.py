@@ -97,6 +97,7 @@ def test_a_correlation_changes_how_many_are_lost(came: dict[str, Any], loss: flo
     assert abs(lost / COUNT - wanted) <= SIGMAS * math.sqrt(max(wanted * (1 - wanted), 1e-4) / free)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("loss", "rho", "percent_"),
     [(0.1, 0.1, 5.6), (0.1, 0.25, 1.75), (0.3, 0.25, 23.3), (0.01, 0.25, 0), (0.5, 0.9, 50)],

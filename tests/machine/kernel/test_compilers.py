@@ -79,6 +79,7 @@ def test_a_source_that_is_harmless_compiles() -> None:
     assert subprocess.run([made], capture_output=True, text=True, check=True).stdout == "hello\n"
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("cache")
 def test_a_source_that_includes_itself_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(compilers, "PROGRAM", replace(compilers.PROGRAM, cpu=Duration.of("1 s")))
