@@ -29,6 +29,7 @@ def module(path: Path) -> tuple[str, str]:
     return name, "".join(f"# cell {number}\n{cell.source}\n" for number, cell in cells if cell.cell_type == "code")
 
 
+@pytest.mark.long
 def test_the_code_of_all_cells_is_typed(tmp_path: Path) -> None:
     for path in NOTEBOOKS:
         name, source = module(path)

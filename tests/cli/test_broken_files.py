@@ -19,6 +19,7 @@ def project(type_here: Type, tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("project")
 def test_the_list_shows_what_can_be_read_and_names_the_broken_files(type_here: Type) -> None:
     done = type_here("lab list mine")

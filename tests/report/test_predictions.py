@@ -72,6 +72,7 @@ def facts(claim: Claim) -> dict[str, str]:
     }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -30,6 +30,7 @@ def test_up_to_a_thousand_nodes_have_the_same(hosts: int) -> None:
     assert memory_of(star(hosts)) == MEMORY == Size.of("1 GiB")
 
 
+@pytest.mark.long
 def test_further_ones_bring_their_own() -> None:
     assert memory_of(star(1_300)).bytes - memory_of(star(1_100)).bytes == 200 * 320 * 1024
 

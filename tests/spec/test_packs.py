@@ -66,6 +66,7 @@ def test_a_folder_that_is_no_pack_is_refused(tmp_path: Path) -> None:
         find.find([str(tmp_path)])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("folder", shipped.packs().values(), ids=lambda folder: folder.name)
 def test_a_shipped_pack_has_no_mistakes_and_a_page_for_each_source(folder: Path) -> None:
     claims = find.find([str(folder)])

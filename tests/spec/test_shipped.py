@@ -46,6 +46,7 @@ def test_one_figure_has_one_tolerance_in_an_article() -> None:
     assert {key: each for key, each in found.items() if len(each) > 1} == {}
 
 
+@pytest.mark.long
 def test_no_shipped_claim_depends_on_the_usual_queue(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its topology states what its links hold, so that another default changes no packet of it."""
     before = {name: [case.network for case in claim.cases()] for name, claim in claims().items()}

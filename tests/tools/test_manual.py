@@ -52,6 +52,7 @@ def completed(line: str, folder: Path) -> list[str]:
     return done.stdout.split()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("line", "offered"),
     [

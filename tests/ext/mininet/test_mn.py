@@ -106,8 +106,11 @@ def test_tests_run_in_virtual_time_and_a_prompt_in_real_time() -> None:
         (["two-hosts", "--memory", "2GiB"], "--memory: a topology of the lab has the memory that it needs"),
         (["--test", "none", "--memory", "2"], "--memory: size '2' lacks a unit"),
         (["--test", "none", "--memory", "1TiB"], "--memory: size '1TiB' has the unknown unit 'TiB'"),
-        (["--test", "none", "--memory", "65GiB"], "65GiB: this is no size for a guest; use whole MiB, from 256 MiB to 64 GiB"),
-        (["--test", "none", "--memory", "300MB"], "300MB: this is no size for a guest; use whole MiB"),
+        (
+            ["--test", "none", "--memory", "65GiB"],
+            "--memory 65GiB: this is no size for a guest; use whole MiB, from 256 MiB to 64 GiB",
+        ),
+        (["--test", "none", "--memory", "300MB"], "--memory 300MB: this is no size for a guest; use whole MiB"),
     ],
 )
 def test_a_mistake_is_one_message(args: list[str], said: str, type_here: Type) -> None:

@@ -101,6 +101,7 @@ def until(true: Callable[[], bool]) -> bool:
 DEAF = "trap '' TERM INT HUP; (setsid sleep 98.{0} &); sleep 99.{0}"
 
 
+@pytest.mark.long
 @pytest.mark.alone
 @namespaces
 @pytest.mark.parametrize("behind", [False, True], ids=["directly", "behind another user's program"])
