@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from lab.base import ethernet
 from lab.ext.explain.explaining import Closely
 from lab.ext.explain.limits import NAMED, SAME_MOMENT_NS, Limit
-from lab.ext.explain.measuring import SeenPath, rounded
+from lab.ext.explain.measuring import RESTS, SeenPath, rounded
 from lab.ext.explain.reader import SlowReads, reads_at_once, slow_reads, woken_by
 from lab.ext.explain.writer import SlowWrites, slow_writes
 from lab.guest.workload import Bulk
@@ -16,7 +16,6 @@ from lab.metric.arrays import Floats, Ints, np
 from lab.units import Duration, Size
 
 _TURNS = 0.3  # of the time, without data that is on its way: the programs take turns
-_RESTS = 0.05  # of the time: the writer pauses
 _LONGER = 4  # times the transfer: after this, a workload gives up
 _WATERMARK = Bulk().watermark.bytes
 _SLACK_NS = 50_000  # Linux wakes a program that sleeps so much later than it asked for (timer_slack_ns, init_task.c)
@@ -58,11 +57,11 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
     answers = (seen.rows.payload > 0) & ~seen.rows.forward.astype(bool)
     waits = spent(Limit.TURNS, Limit.IDLE, Limit.NAGLE, Limit.HANDSHAKE)
     if answers.any() and waits >= _TURNS:
-        return _exchange(seen, path, spent(Limit.NAGLE) > _RESTS)
+        return _exchange(seen, path, spent(Limit.NAGLE) > RESTS)
     common: dict[str, str | int] = {"ip": 6} if path.ipv6 else {}
     sent = int((seen.found.end - seen.found.seq)[~seen.found.again].sum())
     reads = slow_reads(seen, path.rtt, path.mss)
-    writes = slow_writes(seen, path, sent) if spent(Limit.IDLE) >= _RESTS else None
+    writes = slow_writes(seen, path, sent) if spent(Limit.IDLE) >= RESTS else None
     facts = seen.explanation.facts
     if writes and not writes.regular and facts and facts.where.name != "sender" and spent(Limit.SEND_BUFFER) >= NAMED:
         writes = None  # a full buffer pauses, too, and only a capture at the sender shows which ACK woke the program
@@ -83,7 +82,7 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
     idle = f"{100 * shares.get(Limit.IDLE, 0.0):.0f} %"
     unknown = (f"when the program writes: it was idle for {idle} of the time, and the rebuilt one never is",)
     words = "the program writes as fast as it can"
-    return Behaviour("Bulk", fields, words, unknown if spent(Limit.IDLE) >= _RESTS else ())
+    return Behaviour("Bulk", fields, words, unknown if spent(Limit.IDLE) >= RESTS else ())
 
 
 def _writer(writes: SlowWrites, common: Mapping[str, str | int]) -> Behaviour:

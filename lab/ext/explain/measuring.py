@@ -34,6 +34,8 @@ _EVENTS = 2  # losses that tell how a sender reacts
 _OTHERS, _MOSTLY, _HIDDEN = (Limit.IDLE, Limit.TURNS, Limit.NAGLE, Limit.WINDOW, Limit.SEND_BUFFER), 0.5, 2
 _REGULAR = 12  # losses that tell how often they come
 _BEYOND = 1.2  # times the growth
+RESTS = 0.05  # of the time: the writer pauses
+_PACED = 0.05  # of the gaps before new data: fewer are a host's delays
 _PACED_NS = 3_000_000  # data that leaves together: a millisecond's at twice the mean rate (tcp_tso_autosize)
 
 
@@ -219,18 +221,31 @@ def writes_end(seen: Closely) -> bool:
     return bool(smaller[:-1].any())
 
 
+def _pauses(seen: Closely) -> bool:
+    """Return whether the program was the limit, and so a gap that no ACK ended may be the program's."""
+    return writes_end(seen) and seen.explanation.shares.get(Limit.IDLE, 0.0) >= RESTS
+
+
 def _congestion(seen: Closely) -> str | None:
     """Return the congestion control that the reactions to losses show, or None.
 
     A sender without pacing sends when ACKs arrive. BBR sends at times of its own, and does not react to single losses.
+    BBR paces always (SK_PACING_NEEDED, bbr_init), and of the three, only BBR does. So at the sender, gaps that no ACK
+    ended show BBR, even if a window limits the flight, and a sender without such gaps is not BBR.
+
     The first loss often ends slow start, whose overshoot hides the reaction. So of two reactions, the second counts. A
     single one counts as Reno's only if the sender also went on after CUBIC would have left slow start.
     """
     facts, found, view = seen.explanation.facts, seen.found, seen.view
     assert facts is not None
+    ack_clocked = False
     if facts.where.name == "sender":
         parts = pieces(found, view, facts.mss, facts.where.rtt or 0)
         paced = parts.why == Why.SPACED
+        spaced = int(paced.sum())
+        ack_clocked = not spaced
+        if spaced > _PACED * (spaced + int((parts.why == Why.CLOCKED).sum())) and not _pauses(seen):
+            return "bbr"
         if not writes_end(seen):  # then pauses without data in flight are the sender's
             paced |= parts.why == Why.IDLE
         length = parts.end - parts.start
@@ -247,13 +262,13 @@ def _congestion(seen: Closely) -> str | None:
     if len(events) < _EVENTS:
         halved = bool(events) and events[0][1] < _HALVED * events[0][0]
         return "reno" if halved and _overshot(found, facts.where.rtt or 0) else None
-    if _too_many(events, int(found.time[-1] - found.time[0]), facts.where.rtt or 1, facts.mss):
+    if not ack_clocked and _too_many(events, int(found.time[-1] - found.time[0]), facts.where.rtt or 1, facts.mss):
         return "bbr"
     few = len(events) == _EVENTS
     share = median(after / before for before, after in (events[-1:] if few else events))
     if share >= _KEPT:
         others = sum(seen.explanation.shares.get(each, 0.0) for each in _OTHERS) > _MOSTLY
-        return "bbr" if len(events) > _EVENTS + (_HIDDEN if others else 0) else None
+        return "bbr" if len(events) > _EVENTS + (_HIDDEN if others else 0) and not ack_clocked else None
     return "reno" if share < _HALVED else "cubic"
 
 

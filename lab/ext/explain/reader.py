@@ -25,6 +25,7 @@ _REST = 1.5  # round trips: what the sender sent into the window that a read ope
 _USUAL = 3  # the number of long pauses between moves of the edge that show how long a pause is
 _OPEN = 0.95  # of the largest window so far: no data is unread
 _MOST = 0.5  # of the data
+_WHOLE = 0.1  # of a read: the time of all reads is a multiple of the first one's
 _NEAR = 0.1  # between the rate from FIN and that of the window's edge
 
 
@@ -40,7 +41,8 @@ class SlowReads:
 def slow_reads(seen: Closely, rtt: int, mss: int) -> SlowReads | None:
     """Return the reads of a program that limited the transfer, or None.
 
-    A window becomes smaller only while data is unread.
+    A window becomes smaller only while data is unread. After the last byte, a program reads as data arrives, and not in
+    its period.
     """
     found = seen.found
     window = found.edge - found.ack
@@ -51,10 +53,11 @@ def slow_reads(seen: Closely, rtt: int, mss: int) -> SlowReads | None:
     unread = len(full) >= max(2, _UNREAD * len(window))
     took = _reading(seen, rtt)
     for at in (_announced(found), _doubled(found, mss)) if unread else (_held(found, rtt, mss),):
-        for reads in (at, _first(found.ack_time, at, _REST * rtt)):
+        before = at[found.ack[at] < found.end.max()] if unread else at
+        for reads in (at, _first(found.ack_time, at, _REST * rtt), before):
             if period := _period(found.ack_time[reads]):
                 return _regular(found, reads, sent, period, took)
-    return _irregular(found, full, sent, rtt, took) if unread else None
+    return _irregular(found, full, sent, rtt, took) if unread else _outlasting(seen, rtt, took)
 
 
 def reads_at_once(found: SegmentsAndAcks, mss: int) -> bool:
@@ -135,14 +138,39 @@ def _reading(seen: Closely, rtt: int) -> int | None:
 
     Both are half a round trip away from a capture at the sender, and a whole one at the receiver.
     """
-    rows, found = seen.rows, seen.found
-    back = ~rows.forward.astype(bool)
-    opened = np.flatnonzero(back & (rows.flags & SYN > 0))
-    closed = np.flatnonzero(back & (rows.flags & FIN > 0))
-    if not len(opened) or not len(closed) or found.ack[-1] < found.end.max():
+    opened, closed = _first_with(seen, SYN, back=True), _first_with(seen, FIN, back=True)
+    if opened is None or closed is None or seen.found.ack[-1] < seen.found.end.max():
         return None
-    took = int(rows.time_ns[closed[0]] - rows.time_ns[opened[0]]) - rtt
+    took = closed - opened - rtt
     return took if took > 0 else None
+
+
+def _first_with(seen: Closely, flag: int, *, back: bool) -> int | None:
+    """Return the time of the first packet with this flag, in the ACKs' direction or in that of the data."""
+    rows = seen.rows
+    at = np.flatnonzero((rows.forward.astype(bool) != back) & (rows.flags & flag > 0))
+    return int(rows.time_ns[at[0]]) if len(at) else None
+
+
+def _outlasting(seen: Closely, rtt: int, took: int | None) -> SlowReads | None:
+    """Return the reads of a program that still read when all data had long arrived, although its window was open.
+
+    Its FIN follows the last read, so it shows the mean rate. The first ACK that only announces a larger window shows
+    the end of the first period, if the time of all reads is a multiple of it.
+    """
+    found, opened, closed = seen.found, _first_with(seen, SYN, back=True), _first_with(seen, FIN, back=True)
+    ended, at = _first_with(seen, FIN, back=False), _announced(found)
+    if not took or opened is None or closed is None or ended is None or not len(at):
+        return None
+    last = int(found.ack_time[np.searchsorted(found.ack, found.end.max())])
+    first = int(found.ack_time[at[0]]) - opened - rtt
+    if closed - max(last, ended + rtt) < max(_LATE * rtt, _UNREAD * took) or first <= 0:
+        return None
+    count = round(took / first)
+    if count < _LEAST or abs(took / first - count) > _WHOLE:
+        return None
+    sent = int((found.end - found.seq)[~found.again].sum())
+    return SlowReads(max(round(sent / count), 1), count, took / count)
 
 
 def _regular(found: SegmentsAndAcks, at: Ints, sent: int, period: float, took: int | None) -> SlowReads:

@@ -13,7 +13,7 @@ from lab.ext.explain.explaining import Closely
 from lab.ext.explain.gaps import Why, pieces
 from lab.ext.explain.limits import NAMED, SAME_MOMENT_NS, Limit
 from lab.ext.explain.measuring import SeenPath, writes_end
-from lab.metric.arrays import Ints, np
+from lab.metric.arrays import Bools, Ints, np
 from lab.model.scenario import KernelTraits
 from lab.model.skb import SHARED_INFO, SK_BUFF, gso_bytes, kmalloc, overhead, tcp_header
 
@@ -22,6 +22,7 @@ _ALIKE = 0.05  # of the median: times from write to write that are the same
 _MOST = 0.5  # of these times
 _FREQUENT = 0.1  # of these times
 _NEARLY = 0.9  # of these times
+_ENDS, _DIVISOR = 8, 16  # by chance, so many numbers have a common divisor of 16 or more in one of 10^8 cases
 _INITIAL = 10  # segments: TCP_INIT_CWND
 
 
@@ -69,9 +70,36 @@ def slow_writes(seen: Closely, path: SeenPath, sent: int) -> SlowWrites | None:
     last = max(round((sent - int(reached[-1])) / block), 1)  # writes since the last pause, which do not show one by one
     if regular and turns.all():  # each write shows, and not only the size of what left from pause to pause
         block = max(round(sent / (int(turns.sum()) + last)), 1)
+    if not regular and (shown := _multiples(seen, small)):
+        block, cycle = shown
+        lasts = max(round(sent / block) - 1, 0) * cycle
+        return SlowWrites(block, max(cycle, 1000), lasts + cycle // 2, True, True)
     pause = max(cycle - (0 if never_waits else _waited(seen, path, starts, block)), 1000)
     lasts = int(starts[-1] - starts[0]) + (last - 1) * cycle + pause // 2
     return SlowWrites(block, pause, lasts, regular, never_waits)
+
+
+def _multiples(seen: Closely, small: Bools) -> tuple[int, int] | None:
+    """Return (bytes of a write, ns from write to write) if all smaller segments end at multiples of the same number.
+
+    A smaller segment ends a write (tcp_sendmsg_locked). If writes are more frequent than round trips, Nagle lets only
+    one of them leave in a round trip, and the writes between do not show. Ends that are random would have no large
+    common divisor. The last segment ends the last write. The writes took place while the program was the limit.
+    """
+    found = seen.found
+    origin = int(found.seq.min())
+    idle = np.zeros(len(found.time), bool)
+    for each in seen.explanation.stretches:
+        if each.limit is Limit.IDLE:
+            idle |= (found.time >= each.start) & (found.time <= each.end)
+    ends = found.end[small & ~found.again] - origin
+    block = int(np.gcd.reduce(ends)) if len(ends) >= _ENDS else 0
+    at = np.flatnonzero(small & ~found.again & idle)
+    if block < _DIVISOR or len(at) < _ENDS:
+        return None
+    writes = int(found.end[at[-1]] - found.end[at[0]]) // block
+    took = int(found.time[at[-1]] - found.time[at[0]])
+    return (block, took // writes) if writes and took >= 1000 * writes else None
 
 
 def _starts(seen: Closely, pauses: Ints) -> tuple[Ints, Ints]:
