@@ -158,7 +158,7 @@ class Gaps:
     @cached_property
     def nagle(self) -> Bools:
         """Return whether a small segment waited for the ACK of the small one before."""
-        waited = _small_before(self.found, self.view.order, self.mss)
+        waited = small_before(self.found, self.view.order, self.mss)
         acked = self.found.ack[np.maximum(self.ack_after, 0)]
         answered = (self.ack_after >= 0) & (acked >= waited) & (acked_at(self.found, self.ack_before) < waited)
         pure = ~self.found.carries[np.maximum(self.ack_after, 0)]
@@ -189,7 +189,7 @@ def acked_at(found: SegmentsAndAcks, ack: Ints) -> Ints:
     return np.where(ack >= 0, found.ack[np.maximum(ack, 0)], found.seq[0]) if len(found.ack) else ack * 0 + found.seq[0]
 
 
-def _small_before(found: SegmentsAndAcks, order: Ints, mss: int) -> Ints:
+def small_before(found: SegmentsAndAcks, order: Ints, mss: int) -> Ints:
     """Return the end of the last small segment before each segment but the first, in the order of leaving.
 
     Linux holds a small segment only while an earlier small segment is unacknowledged (tcp_minshall_check).

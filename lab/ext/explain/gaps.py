@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 
 from lab.ext.explain.exchange import SegmentsAndAcks
-from lab.ext.explain.gap_facts import HANDSHAKE_RECORD, Gaps, acked_at, reaction
+from lab.ext.explain.gap_facts import HANDSHAKE_RECORD, Gaps, acked_at, reaction, small_before
 from lab.ext.explain.limits import ALIKE, DEFERRED_NS, DELAYED_ACK_NS, PACED, TIMEOUT_NS, WOKEN
 from lab.ext.explain.place import SenderView
 from lab.metric.arrays import Bools, Ints, np
@@ -80,30 +80,43 @@ def _released_by_the_program(gaps: Gaps, why: Ints) -> None:
     """
     silent = gaps.silent(0 if gaps.view.exact else gaps.view.slack)
     flight = gaps.found.highest[gaps.one] - acked_at(gaps.found, gaps.ack_before)
-    woken = (silent > WOKEN * flight) | _undeferred(gaps, silent)
+    third = silent > WOKEN * flight
+    woken = third | _undeferred(gaps, silent)
     emptied = gaps.ends & (gaps.silent(gaps.view.slack) > 0)
     before = gaps.silent(reaction(gaps.view)) if gaps.view.exact else silent
     idle = gaps.drained & ((before > 0) | gaps.ends)
     if not gaps.view.exact:
         idle, emptied = idle | emptied, np.zeros(len(why), bool)
-        woken &= ~_between_writes(gaps, woken)
+        woken &= ~_between_writes(gaps, woken, third)
     woken |= _roomy(gaps)
     why[gaps.released & idle] = Why.IDLE
     empty = woken | (emptied & (gaps.blocked == 0))  # `_cut` gives the time without room to the window
     why[gaps.released & empty & ~(gaps.drained & (before > 0))] = Why.EMPTY
 
 
-def _between_writes(gaps: Gaps, woken: Bools) -> Bools:
+def _between_writes(gaps: Gaps, woken: Bools, third: Bools) -> Bools:
     """Return which of these gaps are near the ends of two writes: among the four cycles from gap to gap around them.
 
     A writer that waits for its buffer fills a segment first (tcp_sendmsg_locked), so that a smaller one ends a write.
+    But if a `third` of the flight was acknowledged, a gap within a write is the buffer's, and so are the gaps next to it
+    that end at the same flight, at which Linux wakes the writer. A gap is within a write if a full segment is before
+    it, and Nagle's algorithm held no smaller one back: the last small segment is acknowledged (tcp_minshall_check).
     """
     rows = np.flatnonzero(woken & gaps.released)
+    found = np.zeros(len(woken), bool)
+    if not len(rows):
+        return found
     small = np.cumsum((gaps.size % gaps.mss > 0) & ~gaps.again)[rows]
     at = np.arange(len(rows))
-    ended = small[np.minimum(at + 2, len(rows) - 1)] - small[np.maximum(at - 2, 0)] >= 2 if len(rows) else woken[:0]
-    found = np.zeros(len(woken), bool)
-    found[rows] = ended
+    ended = small[np.minimum(at + 2, len(rows) - 1)] - small[np.maximum(at - 2, 0)] >= 2
+    acked = acked_at(gaps.found, gaps.ack_after)[rows]
+    within = third[rows] & ~gaps.ends[rows]
+    within &= small_before(gaps.found, gaps.view.order, gaps.mss)[rows] <= acked
+    left = gaps.found.highest[gaps.one][rows] - acked
+    least = np.minimum(left[1:], left[:-1])
+    level = np.concatenate(([0], np.cumsum(np.abs(np.diff(left)) > ALIKE * least + gaps.mss)))
+    buffer = third[rows] & (np.bincount(level, within)[level] > 0)
+    found[rows] = ended & ~buffer
     return found
 
 

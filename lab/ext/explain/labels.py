@@ -114,7 +114,8 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
     best = direct.argmax(axis=1)
     seen = spent.sum(axis=1) > 0
     turn = sight.turn(rounds)
-    full = (rounds.room < sight.mss) & (rounds.again == 0)  # the window was full within the round
+    paced = spent[:, Why.SPACED] > MOSTLY * network  # the timer is asked before the window (tcp_write_xmit)
+    full = (rounds.room < sight.mss) & (rounds.again == 0) & ~paced  # the window was full within the round
     filled = (-recent(-rounds.room, turn) < sight.mss) & (recent_sum(rounds.again, turn) == 0)  # within the round trip
     queue = standing(rounds, sight)
     inner = _network(rounds, sight, queue, _full(rounds, sight))
@@ -126,7 +127,7 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
         elif direct[row, best[row]] > network[row]:
             found.append(kinds[best[row]])
         elif (full[row] and inner[row] is not Limit.SEND_BUFFER) or (filled[row] and inner[row] is Limit.IDLE):
-            found.append(Limit.WINDOW)
+            found.append(Limit.PACING if paced[row] else Limit.WINDOW)  # a full window shows that there was data
         else:
             found.append(inner[row])
     return _black_holes(found, rounds, sight)
@@ -201,7 +202,8 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
     empty = own[:, Why.EMPTY] > np.maximum(own[:, Why.CLOCKED] + own[:, Why.REPAIR], own[:, Why.SPACED])
     exact = sight.where.name == "sender"
     around = _around(own, GROWTH * turn)
-    filled = around[:, Why.EMPTY] > np.maximum(around[:, Why.IDLE], SPREAD * around.sum(axis=1))
+    waits = around[:, Why.EMPTY] > around[:, Why.IDLE]  # for its buffer: the program is not the limit
+    filled = waits & (around[:, Why.EMPTY] > SPREAD * around.sum(axis=1))
     busy = spent[:, list(_NETWORK)].sum(axis=1)
     spaced = spent[:, Why.SPACED] > SPREAD * busy
     clocked = (spent[:, Why.CLOCKED] > CLOCKED * busy) & exact
@@ -222,7 +224,7 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
             found.append(Limit.RATE if full[row] else Limit.PACING)
         elif not lost[row] and not clocked[row] and (short[row] or not full[row]):
             # a window that is in use grows; ACKs were near, but released nothing
-            found.append(Limit.SEND_BUFFER if filled[row] else Limit.IDLE)
+            found.append(Limit.SEND_BUFFER if filled[row] else Limit.PACING if waits[row] else Limit.IDLE)
         else:
             found.append(Limit.RATE if full[row] else Limit.CWND)
     return found

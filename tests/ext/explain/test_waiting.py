@@ -1,0 +1,54 @@
+"""Pacing and a full send buffer are told from a full window and from a slow program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lab.ext.explain.explaining import Explanation, explain
+from lab.ext.explain.limits import Limit
+from tests.ext.explain.captures import MSS, Packet, handshake, pcap
+
+
+def _explained(tmp_path: Path, packets: list[Packet]) -> Explanation:
+    file = tmp_path / "capture.pcap"
+    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
+    [found] = explain(file).connections
+    return found
+
+
+def test_a_pacer_waits_for_its_timer_although_it_fills_the_window_at_last(tmp_path: Path) -> None:
+    """The kernel asks the timer before the window (tcp_write_xmit), so that only the rest is limited by the window."""
+    packets, end = handshake(30), 1
+    for turn in range(1, 30):
+        packets += [Packet(30 * turn + number, seq=end + number * MSS, size=MSS) for number in range(20)]
+        end += 20 * MSS
+        packets.append(Packet(30 * turn + 29.999, back=True, ack=end, window=20 * MSS))
+    shares = _explained(tmp_path, packets).shares
+    assert 0.5 < shares[Limit.PACING] < 0.7
+    assert 0.2 < shares[Limit.WINDOW] < 0.4
+
+
+@pytest.mark.parametrize(("write", "limit"), [(30, Limit.SEND_BUFFER), (24, Limit.IDLE)])
+def test_a_gap_within_a_write_is_the_send_buffers_at_the_receiver_too(tmp_path: Path, write: int, limit: Limit) -> None:
+    """The program sends 24 segments each time that all but six are acknowledged. The last of each write is small.
+
+    If this is the end of a write each time, the program may be as slow as that.
+    """
+    packets, sent, seq, leaves, free = handshake(60, scale=7, at="receiver"), 0, 1, 61.0, 0.0
+    arrivals: list[float] = []
+    for _ in range(30):
+        for _ in range(24):
+            sent += 1
+            size = MSS if sent % write else 500
+            free = max(free, leaves + 30) + 1.5  # a bottleneck with a queue
+            packets.append(Packet(free, seq=seq, size=size, stamps=(int(leaves), 1)))
+            seq += size
+            packets.append(Packet(free + 0.01, back=True, ack=seq, window=4000, stamps=(int(free), int(leaves))))
+            arrivals.append(free)
+        leaves = arrivals[sent - 7] + 30.02
+    found = _explained(tmp_path, packets)
+    assert found.facts is not None
+    assert found.facts.where.name == "receiver"
+    assert max(found.shares, key=lambda each: found.shares[each]) is limit
