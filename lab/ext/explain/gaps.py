@@ -98,7 +98,7 @@ def _between_writes(gaps: Gaps, woken: Bools, third: Bools) -> Bools:
     """Return which of these gaps are near the ends of two writes: among the four cycles from gap to gap around them.
 
     A writer that waits for its buffer fills a segment first (tcp_sendmsg_locked), so that a smaller one ends a write.
-    But if a `third` of the flight was acknowledged, a gap within a write is the buffer's, and so are the gaps next to it
+    But if a `third` of the flight was acknowledged, a gap within a write is the buffer's, and so are those next to it
     that end at the same flight, at which Linux wakes the writer. A gap is within a write if a full segment is before
     it, and Nagle's algorithm held no smaller one back: the last small segment is acknowledged (tcp_minshall_check).
     """
