@@ -114,7 +114,7 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
     best = direct.argmax(axis=1)
     seen = spent.sum(axis=1) > 0
     turn = sight.turn(rounds)
-    paced = spent[:, Why.SPACED] > MOSTLY * network  # the timer is asked before the window (tcp_write_xmit)
+    paced = spent[:, Why.SPACED] > MOSTLY * network  # the kernel checks the timer before the window (tcp_write_xmit)
     full = (rounds.room < sight.mss) & (rounds.again == 0) & ~paced  # the window was full within the round
     filled = (-recent(-rounds.room, turn) < sight.mss) & (recent_sum(rounds.again, turn) == 0)  # within the round trip
     queue = standing(rounds, sight)
