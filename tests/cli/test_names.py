@@ -92,6 +92,7 @@ WRONG = {
     "keep": "0",
     "keyring": "nosuch.gpg",
     "link": "nope",
+    "memory": "nope",
     "modules": "nosuch",
     "name": "nope",
     "names": "nope",
