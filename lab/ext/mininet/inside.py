@@ -43,27 +43,11 @@ SETTINGS = {"HOME": "/root", "USER": "root", "TERM": "dumb", "PYTHONUNBUFFERED":
 }
 
 
-def run_last() -> None:
-    """Let this process run when no other process of the instant can.
-
-    After a change of an interface or a route, ovs-vswitchd reads all routes of its network namespace, with some 20
-    system calls for each interface. A new link would wake it five times at the usual priority, so a script that adds a
-    thousand links would cost tens of millions of calls. Like this, it reads them once for all links of an instant.
-    """
-    os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-
-
 def start_switch() -> None:
     """Start Open vSwitch, with an empty database. Exit with its reason if it does not start."""
     RUN.mkdir()
     for command in SWITCH:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            text=True,
-            env={**os.environ, "OVS_SYSCONFDIR": "/run"},
-            preexec_fn=run_last if command[0] == "ovs-vswitchd" else None,
-        )
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OVS_SYSCONFDIR": "/run"})
         if done.returncode:
             sys.exit(f"Open vSwitch does not start: {command[0]}: {done.stderr.strip()}")
 
