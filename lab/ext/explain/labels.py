@@ -202,8 +202,7 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
     empty = own[:, Why.EMPTY] > np.maximum(own[:, Why.CLOCKED] + own[:, Why.REPAIR], own[:, Why.SPACED])
     exact = sight.where.name == "sender"
     around = _around(own, GROWTH * turn)
-    waits = around[:, Why.EMPTY] > around[:, Why.IDLE]  # for its buffer: the program is not the limit
-    filled = waits & (around[:, Why.EMPTY] > SPREAD * around.sum(axis=1))
+    filled = around[:, Why.EMPTY] > np.maximum(around[:, Why.IDLE], SPREAD * around.sum(axis=1))
     busy = spent[:, list(_NETWORK)].sum(axis=1)
     spaced = spent[:, Why.SPACED] > SPREAD * busy
     clocked = (spent[:, Why.CLOCKED] > CLOCKED * busy) & exact
@@ -224,7 +223,7 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
             found.append(Limit.RATE if full[row] else Limit.PACING)
         elif not lost[row] and not clocked[row] and (short[row] or not full[row]):
             # a window that is in use grows; ACKs were near, but released nothing
-            found.append(Limit.SEND_BUFFER if filled[row] else Limit.PACING if waits[row] else Limit.IDLE)
+            found.append(Limit.SEND_BUFFER if filled[row] else Limit.IDLE)
         else:
             found.append(Limit.RATE if full[row] else Limit.CWND)
     return found
