@@ -2,13 +2,16 @@
 
 To read and resolve a topology, the lab imports Pydantic and a YAML parser, and builds validators. All this takes longer
 than a short trial's guest. A kept network has the name of a hash of all that decides it: the topology's text, the
-changes, the code that resolves them, and the packages that this code uses.
+changes, the code that resolves them, and the packages that this code uses. Networks of other code, and those that come
+after the thousandth, would only fill the disk.
 """
 
 from __future__ import annotations
 
 import hashlib
+import shutil
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
@@ -25,6 +28,8 @@ from lab.spec.shipped import PACKAGE
 from lab.units import from_plain, to_plain
 
 _CODE = ("base", "guest", "spec", "units.py")  # of the lab's folder
+_MOST = 1000  # networks of the same code: a study with more draws networks that nobody needs again
+_OLD = 30 * 86400.0  # seconds since the last network of this code was kept
 _PACKAGES = ("msgspec", "pydantic", "pydantic_core", "ruamel.yaml")
 
 
@@ -43,17 +48,33 @@ def find(decided: Sequence[str]) -> KeptNetwork | None:
 
 
 def keep(decided: Sequence[str], about: str, network: Network) -> None:
-    """Keep the network that these texts decided, unless other files decided it, too."""
+    """Keep the network that these texts decided, unless other files decided it, too, or the folder is full."""
     if any(
         direction.trace or direction.distribution for link in network.links for direction in (link.forward, link.back)
     ):
         return
-    with suppress(MachineError):  # without a writable cache, it is resolved again
-        write(msgspec.json.encode(to_plain(KeptNetwork(about, network))), _file(decided))
+    file = _file(decided)
+    with suppress(MachineError, OSError):  # without a writable cache, it is resolved again
+        if not file.parent.exists():
+            _remove_old(file.parent.parent)
+        elif sum(1 for _ in file.parent.iterdir()) >= _MOST:
+            return
+        write(msgspec.json.encode(to_plain(KeptNetwork(about, network))), file)
+
+
+def _remove_old(place: Path) -> None:
+    """Remove what other code kept, unless it did so within the last month."""
+    for each in place.iterdir() if place.exists() else ():
+        if time.time() - each.stat().st_mtime > _OLD:
+            shutil.rmtree(each, ignore_errors=True)
 
 
 def _file(decided: Sequence[str]) -> Path:
-    return caches.folder("networks") / f"{hashlib.sha256(repr((*decided, _code())).encode()).hexdigest()}.json"
+    return caches.folder("networks") / _hash(_code())[:16] / f"{_hash(repr(decided))}.json"
+
+
+def _hash(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 @cache

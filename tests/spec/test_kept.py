@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -23,7 +25,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def in_cache(file: Path) -> list[Path]:
     """Return the kept networks."""
-    return sorted((file.parent / "cache" / "replab" / "networks").glob("*.json"))
+    return sorted((file.parent / "cache" / "replab" / "networks").glob("*/*.json"))
 
 
 def test_a_kept_network_is_the_resolved_one(file: Path) -> None:
@@ -66,3 +68,24 @@ def test_a_network_with_a_trace_is_not_kept(file: Path) -> None:
     (file.parent / "cell.trace").write_text("1\n5\n")
     assert topology.load(file).network != before
     assert in_cache(file) == []
+
+
+def test_the_folder_has_a_bound(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "_MOST", 2)
+    loaded = topology.load(file)
+    for ms in range(5):
+        assert loaded.resolve(Changes(links={"wire": {"delay": f"{ms} ms"}}))
+    assert len(in_cache(file)) == 2
+
+
+def test_what_other_code_kept_goes_after_a_month(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place, now = file.parent / "cache/replab/networks", time.time()
+    for code, days in (("first", 31), ("second", 29)):
+        monkeypatch.setattr(kept, "_code", lambda code=code: code)
+        before = set(place.iterdir()) if place.exists() else set()
+        topology.load(file)
+        (fresh,) = set(place.iterdir()) - before
+        os.utime(fresh, (now, now - days * 86400))
+    monkeypatch.setattr(kept, "_code", lambda: "third")
+    topology.load(file)
+    assert len(in_cache(file)) == 2
