@@ -28,7 +28,7 @@ from lab.spec.shipped import PACKAGE
 from lab.units import from_plain, to_plain
 
 _CODE = ("base", "guest", "spec", "units.py")  # of the lab's folder
-_MOST = 1000  # networks of the same code: a study with more draws networks that nobody needs again
+_MOST = 1000  # networks of the same code: a study draws many networks, and needs each once
 _OLD = 30 * 86400.0  # seconds since the last network of this code was kept
 _PACKAGES = ("msgspec", "pydantic", "pydantic_core", "ruamel.yaml")
 
