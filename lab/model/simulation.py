@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from array import array
 from collections import deque
+from copy import deepcopy
+
+from msgspec import structs
 
 from lab.model.ahead import Ahead
 from lab.model.delayed_ack import NEVER
@@ -52,7 +55,10 @@ class Simulation:
             self.receiver.receive_cookie(self.start)
         self.receiver.tuning.time = established // NSEC_PER_USEC
         self.sender.ts_recent = (self.start - before.sender + before.heard) // NSEC_PER_MSEC
+        self.program = writer
         self.writer: Sleeps = writes(writer, self.sender, self.end)
+        self.keeps = False  # whether to keep a copy in `written`
+        self.written: Simulation | None = None  # when all data was written, before the end
         self.ready = self.start  # when the writer continues
         self.soon = NEVER  # from this time on, an interrupt may wake it earlier
         self.bursts: deque[Burst] = deque()  # segments on their way that the receiver has not yet processed
@@ -148,6 +154,11 @@ class Simulation:
                     self.bursts.popleft()
             self._play_ahead()
 
+    def write_on(self, size: int) -> None:
+        """Let the writer write this many bytes more, at the instant in which it has written its data."""
+        self.writer = writes(structs.replace(self.program, size=size, header_bytes=0), self.sender, self.end)
+        self._write(self.now)
+
     def stop(self) -> None:
         """Stop the writer."""
         self.writer, self.ready, self.soon = iter(()), NEVER, NEVER
@@ -185,6 +196,9 @@ class Simulation:
         try:
             until = next(self.writer)
         except StopIteration:
+            self.writer = iter(())
+            if self.keeps:
+                self.keeps, self.written = False, deepcopy(self)
             self.sender.close()
         else:
             if until is not None:

@@ -78,16 +78,7 @@ def transfer(scenario: Scenario) -> Transfer:
     forward, reverse = (
         tuple(structs.replace(hop, limit=0) for hop in way) for way in (scenario.forward, scenario.reverse)
     )
-    plain = replace(scenario, forward=forward, reverse=reverse)
-    part = max(int(_STEADY_ROUNDS * scenario.rate.bps / 8 * base_rtt(scenario).number), _STEADY_BYTES)
-    while size and size > 2 * part:
-        whole = _played(replace(plain, writer=structs.replace(writer, size=2 * part)))
-        before, after = _pace(whole, part, part * 3 // 2), _pace(whole, part * 3 // 2, part * 31 // 16)
-        if abs(after / before - 1) < _STEADY_WITHIN:
-            end = whole.drained + (size - whole.written) * _pace(whole, part, part * 31 // 16)
-            return replace(whole, seconds=end, drained=end, written=size, total=size, sent=size)
-        part *= 2
-    return _played(plain)
+    return _played(replace(scenario, forward=forward, reverse=reverse))
 
 
 def _pace(whole: Transfer, first: int, last: int) -> float:
@@ -100,15 +91,44 @@ def _pace(whole: Transfer, first: int, last: int) -> float:
 def _played(scenario: Scenario) -> Transfer:
     """Return the transfer of a scenario without irrelevant fields, so that a sweep over such fields is simulated only
     once.
+
+    If the first part of a large transfer is not steady, its simulation goes on from where the data was written, with as
+    much data again.
     """
-    writer = scenario.writer
-    if writer.size is None and writer.writes_per_poll is None and writer.write_size is None:
-        raise ModelError("the model needs the size of its writer's writes")
-    simulation = Simulation(scenario)
+    writer, size = scenario.writer, scenario.writer.size
+    if size is None:
+        if writer.writes_per_poll is None and writer.write_size is None:
+            raise ModelError("the model needs the size of its writer's writes")
+        return _whole(Simulation(scenario))
+    assert scenario.rate is not None
+    part = max(int(_STEADY_ROUNDS * scenario.rate.bps / 8 * base_rtt(scenario).number), _STEADY_BYTES)
+    simulation = _simulation(scenario, min(2 * part, size))
+    while size > 2 * part:
+        simulation.keeps = bool(writer.write_size and 2 * part % writer.write_size == 0 and not writer.writes_per_poll)
+        whole = _whole(simulation)
+        before, after = _pace(whole, part, part * 3 // 2), _pace(whole, part * 3 // 2, part * 31 // 16)
+        if abs(after / before - 1) < _STEADY_WITHIN:
+            end = whole.drained + (size - whole.written) * _pace(whole, part, part * 31 // 16)
+            return replace(whole, seconds=end, drained=end, written=size, total=size, sent=size)
+        part *= 2
+        if simulation.written:
+            simulation = simulation.written
+            simulation.write_on(min(2 * part, size) - part)
+        else:
+            simulation = _simulation(scenario, min(2 * part, size))
+    return _whole(simulation)
+
+
+def _simulation(scenario: Scenario, size: int) -> Simulation:
+    return Simulation(replace(scenario, writer=structs.replace(scenario.writer, size=size)))
+
+
+def _whole(simulation: Simulation) -> Transfer:
+    """Simulate a transfer to its end."""
     simulation.run(simulation.end)
     sender, start, end = simulation.sender, simulation.start, simulation.end
     written, sent, queue = sender.write_seq, sender.snd_nxt, simulation.forward.queue(end)
-    if writer.size is None and writer.writes_per_poll:
+    if simulation.program.size is None and simulation.program.writes_per_poll:
         simulation.stop()
     simulation.run()
     times, acked, windows = simulation.acked

@@ -1,6 +1,7 @@
 """Transfers played segment by segment, against captures of Linux 7.2.13 on the same path."""
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import pytest
@@ -83,6 +84,29 @@ def test_iperf3_sends_what_linux_sent_when_it_did() -> None:
     simulation.run(start + 800 * MS)
     assert simulation.sender.snd_nxt == 67_630_840  # within 800 ms of a capture; and when the first ACKs came
     assert simulation.acked[0][:10].tolist() == [start + 10_013_744 + number * 12_304 for number in range(10)]
+
+
+@pytest.mark.parametrize("first", [1, 3, 6], ids=["slow-start", "growing-window", "steady"])
+@pytest.mark.parametrize("captured", [SENDFILE, SMALL_MTU], ids=["sendfile", "small-mtu"])
+def test_a_transfer_goes_on_from_where_its_data_was_written_as_if_it_had_never_ended(
+    captured: Captured, first: int
+) -> None:
+    def of(mebibytes: int) -> Simulation:
+        workload = Bulk(size=Size(mebibytes << 20), watermark=Size(captured.path.reader.rcvlowat))
+        return Simulation(replace(captured.path, writer=workload.writer()), captured.start)
+
+    whole, part = of(8), of(first)
+    part.keeps = True
+    part.run()
+    assert part.written is not None
+    longer = part.written
+    longer.write_on(8 - first << 20)
+    for each in (whole, longer):
+        each.run()
+    assert longer.acked == whole.acked
+    assert (longer.last, longer.first, longer.started) == (whole.last, whole.first, whole.started)
+    assert (longer.forward.peaks, longer.reverse.peaks) == (whole.forward.peaks, whole.reverse.peaks)
+    assert part.sender.snd_una == first << 20  # the copy left it alone
 
 
 def test_what_a_writer_does_between_two_waits_takes_no_time() -> None:
