@@ -37,6 +37,8 @@ class Ahead(Receiver):
         """
         arrivals, first, length, icsk_ack = burst.arrivals, burst.at, burst.length, self.icsk_ack
         missing = self.reader.rcvlowat - (self.rcv_nxt - self.copied_seq)
+        if missing <= length:  # the next segment wakes the reader
+            return _NONE
         room = self.rcvbuf - (self.rcvbuf >> 3) - self.rmem_alloc  # until tcp_rmem_pressure()
         head = 0 if self.receive_queue else self.skb_overhead
         count = min((missing - 1) // length, room // (length + self.skb_overhead))

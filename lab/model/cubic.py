@@ -65,11 +65,6 @@ class Cubic:
         if snd_una >= self.cwnd_usage_seq or limited or more:
             self.is_cwnd_limited, self.max_packets_out, self.cwnd_usage_seq = limited, packets_out, snd_nxt
 
-    def acknowledged(self, now: int, rtt: int, acked: int, snd_una: int, snd_nxt: int, ack_delay: int = 0) -> None:
-        """Process an ACK for `acked` segments with this RTT sample, in the absence of losses."""
-        self.sample(now, rtt, snd_una, snd_nxt, ack_delay)
-        self.avoid_congestion(now, acked)
-
     def sample(self, now: int, rtt: int, snd_una: int, snd_nxt: int, ack_delay: int) -> None:
         """Process an RTT sample: cubictcp_acked().
 
@@ -119,7 +114,8 @@ class Cubic:
             self.last_ack = now
             if now - self.round_start > self.delay_min + min(ack_delay, 1000) >> 1:
                 self.ssthresh, self.found = self.cwnd, True
-        self.curr_rtt = min(self.curr_rtt, delay)
+        if delay < self.curr_rtt:
+            self.curr_rtt = delay
         if self.sample_cnt < HYSTART_MIN_SAMPLES:
             self.sample_cnt += 1
         elif self.curr_rtt > self.delay_min + min(max(self.delay_min >> 3, HYSTART_DELAY_MIN), HYSTART_DELAY_MAX):

@@ -157,28 +157,25 @@ class Sender:
 
     def _clean_rtx_queue(self, ack_seq: int) -> None:
         """Remove acknowledged data, and use its RTT samples: tcp_clean_rtx_queue()."""
-        queue, mss_cache, cubic = self.rtx_queue, self.mss_cache, self.cubic
-        skb, seq, self.snd_una = queue[0], self.snd_una, ack_seq
-        first_ackt, prior_packets = skb.tstamp, self.packets_out
-        packets_out = prior_packets
-        while True:
-            last_ackt, end_seq = skb.tstamp, skb.end_seq
-            packets_out += (seq - end_seq) // mss_cache  # less tcp_skb_pcount()
-            if end_seq > ack_seq:
-                packets_out -= (ack_seq - end_seq) // mss_cache  # the rest of this skb
-                break
-            queue.popleft()
-            seq = end_seq
-            if not queue or seq >= ack_seq:
-                break
+        queue, mss_cache, cubic, now_us = self.rtx_queue, self.mss_cache, self.cubic, self.clock_cache // NSEC_PER_USEC
+        skb, seq, packets_out = queue[0], self.snd_una, self.packets_out
+        prior_packets, rtt_us = packets_out, now_us - skb.tstamp // NSEC_PER_USEC
+        while skb.end_seq < ack_seq:
+            packets_out += (seq - skb.end_seq) // mss_cache  # less tcp_skb_pcount()
+            seq = queue.popleft().end_seq
             skb = queue[0]
-        self.packets_out, now_us, ack_delay = packets_out, self.clock_cache // NSEC_PER_USEC, 0
+        packets_out += (seq - skb.end_seq) // mss_cache
+        if skb.end_seq == ack_seq:
+            queue.popleft()
+        else:
+            packets_out -= (ack_seq - skb.end_seq) // mss_cache  # the rest of this skb
+        self.snd_una, self.packets_out, ack_delay = ack_seq, packets_out, 0
         if cubic.in_hystart:
             ack_delay = 4 * 10**6 * self.gso_max_size // self._pacing_rate()  # hystart_ack_delay()
-        rtt_us = now_us - last_ackt // NSEC_PER_USEC
-        cubic.acknowledged(now_us, rtt_us, prior_packets - packets_out, ack_seq, self.snd_nxt, ack_delay)
+        cubic.sample(now_us, now_us - skb.tstamp // NSEC_PER_USEC, ack_seq, self.snd_nxt, ack_delay)
+        cubic.avoid_congestion(now_us, prior_packets - packets_out)
         srtt_us = self.srtt_us
-        srtt_us += now_us - first_ackt // NSEC_PER_USEC - (srtt_us >> 3)
+        srtt_us += rtt_us - (srtt_us >> 3)
         self.srtt_us = srtt_us if srtt_us > 1 else 1  # tcp_rtt_estimator()
 
     def _xmit_size_goal(self) -> int:
@@ -227,17 +224,20 @@ class Sender:
         queue, mss_now, cwnd = self.write_queue, self.mss_cache, self.cubic.cwnd
         if not queue:
             return
-        sent, limited, max_segs, half, in_flight = False, False, 0, cwnd >> 1 or 1, self.packets_in_flight()
+        sent, limited, max_segs, cwnd_quota, half = False, False, 0, 0, cwnd >> 1 or 1
+        in_flight = self.packets_in_flight()
         while queue and in_flight < cwnd:
-            max_segs = max_segs or self._tso_segs()
-            cwnd_quota = cwnd - in_flight  # tcp_cwnd_test()
-            cwnd_quota = cwnd_quota if cwnd_quota < half else half
-            cwnd_quota = cwnd_quota if cwnd_quota < max_segs else max_segs
             skb, snd_nxt, last = queue[0], self.snd_nxt, len(queue) == 1
-            if self.grows_skbs and not last and skb.end_seq - snd_nxt < cwnd_quota * mss_now:
-                self._grow_skb(skb, cwnd_quota * mss_now)
-                last = len(queue) == 1
-            length, send_win = skb.end_seq - snd_nxt, self.snd_una + self.snd_wnd - snd_nxt
+            length = skb.end_seq - snd_nxt
+            if length > mss_now or not last:
+                max_segs = max_segs or self._tso_segs()
+                cwnd_quota = cwnd - in_flight  # tcp_cwnd_test()
+                cwnd_quota = cwnd_quota if cwnd_quota < half else half
+                cwnd_quota = cwnd_quota if cwnd_quota < max_segs else max_segs
+                if self.grows_skbs and not last and length < cwnd_quota * mss_now:
+                    self._grow_skb(skb, cwnd_quota * mss_now)
+                    length, last = skb.end_seq - snd_nxt, len(queue) == 1
+            send_win = self.snd_una + self.snd_wnd - snd_nxt
             if send_win < length and send_win < mss_now:  # tcp_snd_wnd_test()
                 break
             if length <= mss_now:
@@ -340,4 +340,5 @@ class Sender:
     def _expand_sndbuf(self) -> None:
         """Grow the buffer to two congestion windows, at most to tcp_wmem[2]: tcp_sndbuf_expand()."""
         sndmem = 2 * self.cubic.cwnd * self.sndmem_per_mss
-        self.sndbuf = max(self.sndbuf, min(sndmem, self.wmem_max))
+        if self.sndbuf < sndmem and self.sndbuf < self.wmem_max:
+            self.sndbuf = min(sndmem, self.wmem_max)

@@ -84,6 +84,13 @@ class Simulation:
         acks, bursts, icsk_ack = self.acks, self.bursts, self.receiver.icsk_ack
         while True:
             due = icsk_ack.due
+            if acks and self.soon == NEVER:  # the ACK is the next event
+                now = acks[0][0]
+                is_first = now < due and now <= self.ready and now <= end
+                if is_first and (not bursts or bursts[0].arrivals[bursts[0].at] >= now):
+                    self.now = now
+                    self._ack(now, acks.popleft()[2])
+                    continue
             if acks and acks[0][0] < due:
                 due = acks[0][0]
             if bursts and bursts[0].arrivals[bursts[0].at] < due:
@@ -96,8 +103,6 @@ class Simulation:
             self.now = now
             if due > now:
                 self._write(now)
-            elif self.soon == NEVER and acks and acks[0][0] == now < icsk_ack.due:
-                self._ack(now, acks.popleft()[2])
             elif self.soon <= now and not self._waits(now):
                 self._interrupt(now)
                 self.ready = min(self.ready, now)
@@ -274,8 +279,8 @@ class Simulation:
             return 0
         else:
             taken, times, acks = receiver.stretch(burst)
-        for now, ack, arrival in zip(times, acks, self.reverse.carry_each(times, 0), strict=True):
-            self.acks.append((arrival, 2 * now + 1, ack))
+        if acks:
+            self.acks.extend(zip(self.reverse.carry_each(times, 0), [2 * now + 1 for now in times], acks, strict=True))
         return taken
 
     def _expire(self, now: int) -> None:

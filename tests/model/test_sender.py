@@ -64,7 +64,8 @@ def test_when_a_burst_is_put_off(case: Deferral) -> None:
 
 def acked(cubic: Cubic, now: int, segments: int = 10, rtt: int = 10_000, una: int = 1, nxt: int = 1 << 30) -> None:
     """An ACK at `now` us."""
-    cubic.acknowledged(now, rtt, segments, una, nxt)
+    cubic.sample(now, rtt, una, nxt, ack_delay=0)
+    cubic.avoid_congestion(now, segments)
 
 
 def test_slow_start_grows_by_what_is_acknowledged_where_cwnd_was_used() -> None:
