@@ -7,7 +7,7 @@ from functools import cached_property
 
 from lab.ext.explain.connections import Rows
 from lab.metric.arrays import Bools, Floats, Ints, np
-from lab.metric.packets import ACK, FIN, RST, SYN
+from lab.metric.packets import ACK, FIN, PSH, RST, SYN
 
 NEVER = np.iinfo(np.int64).min
 ANY_WINDOW = 1 << 40  # bytes: no window is larger (RFC 7323 2.3), so it stands for an unknown one
@@ -65,6 +65,7 @@ class SegmentsAndAcks:
     echo: Ints
     before: Ints  # the highest `end` of earlier segments
     queued: Ints  # ns on the way to the capture, above the least; NEVER if unknown
+    pushed: Bools  # whether PSH is set
     # ACKs
     ack_packet: Ints
     ack_time: Ints
@@ -128,6 +129,7 @@ def exchange(rows: Rows, state: State, shift: int | None) -> SegmentsAndAcks:
     return SegmentsAndAcks(
         *(sent.packet[data], sent.time_ns[data], seq[data], (seq + sent.payload)[data]),
         *(sent.tls[data], value[data], echo_number[1][data], before[data], queued[data]),
+        (sent.flags & PSH > 0)[data],
         *(back_ack.packet, back_ack.time_ns, highest, furthest, back_ack.window == 0, back_ack.payload > 0),
         *(back_value, left, right, repeated),
     )

@@ -17,16 +17,16 @@ from lab.ext.explain.limits import (
     LEAST,
     MOST_ROUNDS,
     NEAR,
-    SAME_MOMENT_NS,
     SHORTEST_ROUND_NS,
     TIMEOUT_NS,
     USUAL,
     Limit,
 )
 from lab.ext.explain.opening import opened
-from lab.ext.explain.place import Place, SenderView, capacity, place, sender_view
+from lab.ext.explain.place import Place, capacity, place
 from lab.ext.explain.reading import Reading
 from lab.ext.explain.rounds import Rounds
+from lab.ext.explain.view import SenderView, sender_view
 from lab.metric.arrays import np
 from lab.metric.packets import Flow
 
@@ -201,7 +201,7 @@ class _Following:
             self._rounds = self._new_rounds()
         sight, rounds = self._sight, self._rounds
         found = replace(found, rtt=sight.where.rtt or 0)
-        view = sender_view(found, sight.where, SAME_MOMENT_NS, self._state.tick)
+        view = sender_view(found, sight.where, self._state.tick, sight.mss)
         if self._initial is None and not self._last and all(self._options):
             self._initial = _initial_window(found, view, sight.mss)
         parts = pieces(found, view, sight.mss, sight.where.rtt or SHORTEST_ROUND_NS)
@@ -215,6 +215,7 @@ class _Following:
             opened = any(each.syn for each in self._connection.ways)
             rounds.spend(before_first(found, view, self._connection.first_ns, opened))
         rounds.spend(parts)
+        rounds.near |= view.near
         delay = 0 if sight.where.name == "sender" else sight.where.behind or 0
         rounds.add(found, view, sight.mss, delay, sight.where.beyond or 0, sight.capacity)
         if len(view.left):

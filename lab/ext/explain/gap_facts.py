@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from lab.ext.explain.exchange import NEVER, SegmentsAndAcks
-from lab.ext.explain.limits import DEFERRED, PACED, PACED_NS, REPEATS, SAME_MOMENT_LEAST_NS
-from lab.ext.explain.place import SenderView
+from lab.ext.explain.limits import DEFERRED, PACED, PACED_NS, REPEATS, SAME_MOMENT_LEAST_NS, TSO_RTT_NS
+from lab.ext.explain.view import SenderView
 from lab.metric.arrays import Bools, Ints, np
 
 HANDSHAKE_RECORD, DATA_RECORD = 22, 23  # TLS content types
@@ -76,9 +76,14 @@ class Gaps:
     def released(self) -> Bools:
         """Return whether an ACK that had just arrived ended a gap."""
         since = self.end - self.view.arrived[self.ack_after]
-        soon = reaction(self.view) if self.view.exact else self.view.slack
+        soon = np.maximum(reaction(self.view), self.view.sooner[1:]) if self.view.near else self.view.slack
         found: Bools = (self.ack_after > self.ack_before) & (since <= soon)
         return found
+
+    @property
+    def guard(self) -> Ints:
+        """Return by how much the end of each gap may be later than it seems, in ns."""
+        return self.view.guard[1:]
 
     @cached_property
     def blocked(self) -> Ints:
@@ -97,6 +102,21 @@ class Gaps:
         beyond = (fills | probed) & (need > self.found.edge[-1:].max(initial=0))  # no ACK made room
         freed = np.where(beyond, self.length, freed)
         return np.where((self.again & ~probed) | (self.turn & ~self.closed), 0, freed)
+
+    @cached_property
+    def fits(self) -> Bools:
+        """Return whether the receive window had room for all segments that left together after a gap, from its start.
+
+        With less room, TSO may have waited for more (tcp_tso_should_defer).
+        """
+        reached = np.maximum.accumulate(self.found.highest[self.view.order])
+        starts = np.flatnonzero(np.concatenate(([True], self.length > self.view.slack)))
+        last = np.concatenate((starts[1:], [len(reached)])) - 1
+        burst = np.searchsorted(starts, np.arange(1, len(reached)), side="right") - 1
+        need = reached[last[burst]]
+        within = need <= self.found.edge[-1:].max(initial=0)
+        found: Bools = within & (_freed(self.found, self.view, need, self.start, self.end) == 0)
+        return found
 
     @cached_property
     def cramped(self) -> Ints:
@@ -144,15 +164,40 @@ class Gaps:
         found: Bools = ((self.found.end - self.found.seq) % self.mss > 0)[self.one]
         return found
 
-    def silent(self, moment: int) -> Ints:
+    @cached_property
+    def waiting(self) -> Bools:
+        """Return whether more data surely waited: the last segment before a gap that was in flight has no PSH.
+
+        Linux sets PSH on the last segment of a write, and on the last one before a writer waits for its buffer
+        (tcp_push in tcp_sendmsg_locked); RFC 9293 3.9.1.2 asks for it on the last buffered segment.
+        """
+        end = self.found.highest[self.view.order]
+        reached = np.maximum.accumulate(end)
+        own = self.found.end[self.view.order]
+        at = np.maximum.accumulate(np.where(own == reached, np.arange(len(own)), 0))
+        pushed = self.found.pushed[self.view.order][at]
+        found: Bools = ~pushed[:-1] & (self.found.seq[self.two] == reached[:-1]) & ~self.drained & ~self.minshall
+        return found & bool(self.found.pushed.any())
+
+    @cached_property
+    def minshall(self) -> Bools:
+        """Return whether a small segment was unacknowledged when a gap began: Nagle's algorithm may hold data back."""
+        found: Bools = small_before(self.found, self.view.order, self.mss) > acked_at(self.found, self.ack_before)
+        return found
+
+    def silent(self, moment: Ints | int) -> Ints:
         """Return the bytes that ACKs in each gap acknowledged without releasing a segment."""
         return _silent(self.found, self.view, self.ack_before, self.ack_after, moment)
 
     @cached_property
     def spaced(self) -> Bools:
-        """Return whether a gap is as long as pacing makes it."""
+        """Return whether a gap is as long as pacing makes it.
+
+        Pacing sends what its rate carries in a millisecond, and more on a short round trip (tcp_tso_autosize).
+        """
         sent = _burst(self.length, self.found.end[self.one] - self.found.seq[self.one], self.view.slack)
-        found: Bools = (self.length <= PACED_NS) | (sent <= PACED * self.mss)
+        more = DEFERRED >> min(self.rtt // TSO_RTT_NS, 63)
+        found: Bools = sent - sent * PACED_NS // np.maximum(self.length, 1) <= max(more, PACED * self.mss)
         return found
 
     @cached_property
@@ -175,6 +220,18 @@ class Gaps:
         waited = acked_at(self.found, self.ack_after) == acked_at(self.found, self.ack_before)
         found: Bools = (self.length >= 2 * self.rtt + self.view.slack) & waited & (flight >= PACED * self.mss)
         return found & (self.size >= self.mss) & ~self.ends & ~self.released
+
+    @cached_property
+    def tail_lost(self) -> Bools:
+        """Return whether a segment came alone after each gap, and those before it are missing, away from the sender.
+
+        They were the lost end of a flight, and the timer has sent the last of them again (RFC 8985 7.3). A program that
+        goes on would send several segments.
+        """
+        reached = np.maximum.accumulate(self.found.highest[self.view.order])
+        alone = np.append(self.length[1:] >= self.rtt // 2, True)[: len(self.length)]
+        found: Bools = (self.found.seq[self.two] > reached[:-1]) & alone
+        return found & (not self.view.exact)
 
     @cached_property
     def shaking(self) -> Bools:
@@ -212,7 +269,7 @@ def reaction(view: SenderView) -> int:
     first = np.concatenate(([True], np.diff(view.left) > SAME_MOMENT_LEAST_NS)) & (view.known >= 0)
     since = (view.left - view.arrived[np.maximum(view.known, 0)])[first] if len(view.arrived) else view.left[:0]
     usual = 4 * float(np.percentile(since, 25)) if len(since) else 0.0
-    return int(min(max(usual, SAME_MOMENT_LEAST_NS), view.slack))
+    return int(min(max(usual, SAME_MOMENT_LEAST_NS, int(view.guard.min(initial=0))), view.slack))
 
 
 def _freed(found: SegmentsAndAcks, view: SenderView, need: Ints, start: Ints, end: Ints) -> Ints:
@@ -222,7 +279,7 @@ def _freed(found: SegmentsAndAcks, view: SenderView, need: Ints, start: Ints, en
     at = np.searchsorted(found.edge, need, side="left")
     known = (at > 0) & (at < len(view.arrived))  # the first window was there before the first segment
     free = np.where(known, view.arrived[np.minimum(at, len(view.arrived) - 1)], start)
-    return np.where(known, np.clip(free - start, 0, end - start), 0)
+    return np.where(known & (free > start + view.guard[:-1]), np.clip(free - start, 0, end - start), 0)
 
 
 def _fills(found: SegmentsAndAcks, two: Ints, ack1: Ints, mss: int) -> Bools:
@@ -249,7 +306,7 @@ def _message(found: SegmentsAndAcks, view: SenderView, ack0: Ints, ack1: Ints) -
     return np.where(at > ack0, view.arrived[np.maximum(at, 0)], NEVER)
 
 
-def _silent(found: SegmentsAndAcks, view: SenderView, ack0: Ints, ack1: Ints, moment: int) -> Ints:
+def _silent(found: SegmentsAndAcks, view: SenderView, ack0: Ints, ack1: Ints, moment: Ints | int) -> Ints:
     """Return the bytes that ACKs in each gap acknowledged without releasing a segment; 0 with a SACK block among them.
 
     The ACK that released one does not count, nor do ACKs less than `moment` before it.
@@ -257,7 +314,7 @@ def _silent(found: SegmentsAndAcks, view: SenderView, ack0: Ints, ack1: Ints, mo
     if not len(view.arrived):
         return np.zeros(len(ack0), np.int64)
     before = ack1 - 1
-    if moment:
+    if np.any(moment):
         edge = view.arrived[np.maximum(ack1, 0)] - moment
         before = np.minimum(np.searchsorted(view.arrived, edge, side="left") - 1, before)
     blocks = np.concatenate(([0], np.cumsum(found.sack_right != NEVER)))

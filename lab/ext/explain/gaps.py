@@ -8,7 +8,7 @@ from enum import IntEnum
 from lab.ext.explain.exchange import SegmentsAndAcks
 from lab.ext.explain.gap_facts import HANDSHAKE_RECORD, Gaps, acked_at, reaction, small_before
 from lab.ext.explain.limits import ALIKE, DEFERRED_NS, DELAYED_ACK_NS, PACED, TIMEOUT_NS, WOKEN
-from lab.ext.explain.place import SenderView
+from lab.ext.explain.view import SenderView
 from lab.metric.arrays import Bools, Ints, np
 
 
@@ -28,6 +28,11 @@ class Why(IntEnum):
     REPAIR = 10  # the second segment was sent again, without the timer
     SHAKE = 11  # TCP's and TLS's opening turns
     AFTER = 12  # after the last segment: its ACK, and the end
+    ROOMY = 13  # as CLOCKED, but the receive window had room before that ACK, and pacing makes such gaps
+    HELD = 14  # as CLOCKED, but the receive window had room, and more data surely waited: a window of the sender
+
+
+ACKED = (Why.CLOCKED, Why.ROOMY, Why.HELD)  # an ACK released the second segment
 
 
 @dataclass(frozen=True)
@@ -58,17 +63,19 @@ def pieces(found: SegmentsAndAcks, view: SenderView, mss: int, rtt: int) -> Piec
 def _reasons(gaps: Gaps) -> Ints:
     """Return the reason for each gap. A later rule overrides an earlier one."""
     why = np.full(len(gaps.length), Why.SPACED, np.int64)
-    why[gaps.ends | gaps.drained | ~gaps.spaced] = Why.IDLE
+    why[(gaps.ends | gaps.drained | ~gaps.spaced) & ~gaps.waiting] = Why.IDLE
     why[gaps.released] = Why.CLOCKED
+    why[gaps.released & gaps.fits & gaps.spaced] = Why.ROOMY
+    why[gaps.released & gaps.fits & gaps.waiting] = Why.HELD
     _released_by_the_program(gaps, why)
     why[gaps.nagle] = Why.NAGLE
     why[gaps.turn] = Why.TURN
     why[gaps.again | gaps.probe] = Why.REPAIR
     late = gaps.length >= np.maximum(TIMEOUT_NS, gaps.rtt)
-    why[gaps.again & late & ~gaps.released] = Why.TIMER
+    why[(gaps.again | gaps.tail_lost) & late & ~gaps.released] = Why.TIMER
     why[gaps.shaking & gaps.turn] = Why.SHAKE
     why[gaps.closed & gaps.released] = Why.CLOSED
-    why[gaps.length <= gaps.view.slack] = Why.BURST
+    why[(gaps.length <= gaps.view.slack) | gaps.view.hidden[1:]] = Why.BURST
     return why
 
 
@@ -78,17 +85,18 @@ def _released_by_the_program(gaps: Gaps, why: Ints) -> None:
     Earlier ACKs of the gap released nothing, so the send queue was empty. If all data was acknowledged, the buffer had
     room before, and the program was idle. Away from the sender, an ACK is always near, and proves nothing.
     """
-    silent = gaps.silent(0 if gaps.view.exact else gaps.view.slack)
+    silent = gaps.silent(gaps.guard if gaps.view.near else gaps.view.slack)
     flight = gaps.found.highest[gaps.one] - acked_at(gaps.found, gaps.ack_before)
     third = silent > WOKEN * flight
     woken = third | _undeferred(gaps, silent)
     emptied = gaps.ends & (gaps.silent(gaps.view.slack) > 0)
-    before = gaps.silent(reaction(gaps.view)) if gaps.view.exact else silent
+    before = gaps.silent(np.maximum(reaction(gaps.view), gaps.guard)) if gaps.view.near else silent
     idle = gaps.drained & ((before > 0) | gaps.ends)
     if not gaps.view.exact:
         idle, emptied = idle | emptied, np.zeros(len(why), bool)
         woken &= ~_between_writes(gaps, woken, third)
     woken |= _roomy(gaps)
+    woken, idle, emptied = (each & ~gaps.waiting for each in (woken, idle, emptied))
     why[gaps.released & idle] = Why.IDLE
     empty = woken | (emptied & (gaps.blocked == 0))  # `_cut` gives the time without room to the window
     why[gaps.released & empty & ~(gaps.drained & (before > 0))] = Why.EMPTY
@@ -115,7 +123,9 @@ def _between_writes(gaps: Gaps, woken: Bools, third: Bools) -> Bools:
     left = gaps.found.highest[gaps.one][rows] - acked
     least = np.minimum(left[1:], left[:-1])
     level = np.concatenate(([0], np.cumsum(np.abs(np.diff(left)) > ALIKE * least + gaps.mss)))
-    buffer = third[rows] & (np.bincount(level, within)[level] > 0)
+    total = np.concatenate(([0], np.cumsum(within)))
+    beside = total[np.minimum(at + 3, len(rows))] > total[np.maximum(at - 2, 0)]
+    buffer = third[rows] & (beside | (np.bincount(level, within)[level] > 0))
     found[rows] = ended & ~buffer
     return found
 

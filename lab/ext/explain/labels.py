@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.ext.explain.exchange import NEVER
-from lab.ext.explain.gaps import Why
+from lab.ext.explain.gaps import ACKED, Why
 from lab.ext.explain.limits import (
     CLOCKED,
     FULL,
@@ -35,7 +35,7 @@ _DIRECT = {  # reasons that need no further evidence
     Why.SHAKE: Limit.HANDSHAKE,
     Why.AFTER: Limit.IDLE,
 }
-_NETWORK = (Why.BURST, Why.CLOCKED, Why.SPACED, Why.REPAIR, Why.EMPTY)
+_NETWORK = (Why.BURST, *ACKED, Why.SPACED, Why.REPAIR, Why.EMPTY)
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,7 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
     turn = sight.turn(rounds)
     paced = spent[:, Why.SPACED] > MOSTLY * network  # the kernel checks the timer before the window (tcp_write_xmit)
     full = (rounds.room < sight.mss) & (rounds.again == 0) & ~paced  # the window was full within the round
+    roomy = spent[:, (Why.SPACED, Why.ROOMY, Why.HELD)].sum(axis=1) > MOSTLY * network
     filled = (-recent(-rounds.room, turn) < sight.mss) & (recent_sum(rounds.again, turn) == 0)  # within the round trip
     queue = standing(rounds, sight)
     inner = _network(rounds, sight, queue, _full(rounds, sight))
@@ -127,7 +128,8 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
         elif direct[row, best[row]] > network[row]:
             found.append(kinds[best[row]])
         elif (full[row] and inner[row] is not Limit.SEND_BUFFER) or (filled[row] and inner[row] is Limit.IDLE):
-            found.append(Limit.PACING if paced[row] else Limit.WINDOW)  # a full window shows that there was data
+            steady = paced[row] or (roomy[row] and inner[row] in (Limit.IDLE, Limit.PACING, Limit.CWND))
+            found.append(Limit.PACING if steady else Limit.WINDOW)  # a full window shows that there was data
         else:
             found.append(inner[row])
     return _black_holes(found, rounds, sight)
@@ -199,21 +201,25 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
     for begin in (int(np.argmax(flight > 0)) if (flight > 0).any() else 0, *begins.tolist()):
         growing[begin : begin + turn] |= ~anew[begin : begin + turn]
     own = rounds.time
-    empty = own[:, Why.EMPTY] > np.maximum(own[:, Why.CLOCKED] + own[:, Why.REPAIR], own[:, Why.SPACED])
-    exact = sight.where.name == "sender"
+    empty = own[:, Why.EMPTY] > np.maximum(own[:, (*ACKED, Why.REPAIR)].sum(axis=1), own[:, Why.SPACED])
     around = _around(own, GROWTH * turn)
     filled = around[:, Why.EMPTY] > np.maximum(around[:, Why.IDLE], SPREAD * around.sum(axis=1))
     busy = spent[:, list(_NETWORK)].sum(axis=1)
     spaced = spent[:, Why.SPACED] > SPREAD * busy
-    clocked = (spent[:, Why.CLOCKED] > CLOCKED * busy) & exact
-    clocked &= ~_steady(rounds.flight, turn, sight.mss)
+    clocked = (spent[:, ACKED].sum(axis=1) > CLOCKED * busy) & rounds.near
+    steady = _steady(rounds.flight, turn, sight.mss)
+    clocked &= ~steady
+    spread = spent[:, Why.SPACED] + spent[:, Why.ROOMY] * rounds.near  # by chance, ACKs are near
+    spread = (spread > MOSTLY * (busy + spent[:, Why.IDLE])) & steady
+    crowded = spent[:, Why.BURST] > MOSTLY * busy
+    held = spent[:, Why.HELD] > MOSTLY * busy
     again, short, spurious = (recent_sum(each, turn) for each in (rounds.again, rounds.short, rounds.spurious))
     spurious = spurious * 2 > np.maximum(again, 1)
     found = []
     for row in range(count):
         if spurious[row] and again[row]:
             found.append(Limit.REORDERING)
-        elif empty[row] and not again[row] and (exact or not growing[row]):
+        elif empty[row] and not again[row]:
             found.append(Limit.SEND_BUFFER)
         elif queue[row]:
             found.append(Limit.RATE)
@@ -221,7 +227,11 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
             found.append(Limit.SLOW_START)
         elif spaced[row] and not lost[row] and not short[row]:
             found.append(Limit.RATE if full[row] else Limit.PACING)
-        elif not lost[row] and not clocked[row] and (short[row] or not full[row]):
+        elif held[row] and not lost[row]:
+            found.append(Limit.RATE if full[row] else Limit.PACING if steady[row] else Limit.CWND)
+        elif spread[row] and not lost[row] and not short[row] and not full[row]:
+            found.append(Limit.PACING)
+        elif not lost[row] and not clocked[row] and ((short[row] and not crowded[row]) or not full[row]):
             # a window that is in use grows; ACKs were near, but released nothing
             found.append(Limit.SEND_BUFFER if filled[row] else Limit.IDLE)
         else:

@@ -60,6 +60,8 @@ LARGEST, USUAL, LEAST = 1460, 1448, 536  # bytes: Ethernet's MSS, with timestamp
 NEAR = 0.75  # of the MSS that the handshake allows: a path's MTU makes segments smaller, but not by more
 GROUP = 4  # gaps between segments or ACKs that give a rate: two delayed ACKs, or two pairs of segments
 
+AROUND = 90  # bytes that a link carries with each segment: headers of TCP, IP and Ethernet, with timestamps
+MANY = 10  # segments that did not wait, and left at any time of a tick: they show to a tenth when ticks begin
 TOGETHER = 0.1  # of the usual time between segments: closer ones passed as one super-packet
 HELD = 2  # times as many bytes as ACKs usually acknowledge: such an ACK was held back
 
@@ -78,6 +80,7 @@ ALIKE = 0.1  # of the flight: the writer is woken at the same flight each time, 
 
 PACED = 2  # segments: pacing sends this many at a time where a millisecond carries fewer (tcp_min_tso_segs)
 PACED_NS = 1_200_000  # else what its rate carries in a millisecond (sk_pacing_shift 10)
+TSO_RTT_NS = 512_000  # of the least round trip: each halves what it sends beyond that (tcp_tso_rtt_log 9)
 
 # Rounds
 SHORTEST_ROUND_NS = 10_000_000  # a label covers at least this much time, ten ticks of the timestamp clock

@@ -9,11 +9,12 @@ from statistics import median
 from lab.base import ethernet
 from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks
 from lab.ext.explain.explaining import Closely
-from lab.ext.explain.gaps import Why, pieces
+from lab.ext.explain.gaps import ACKED, Why, pieces
 from lab.ext.explain.limits import GROWING, NAMED, SPREAD, Limit
 from lab.ext.explain.lost import lost
-from lab.ext.explain.place import SenderView, selected, to_acks
+from lab.ext.explain.place import selected, to_acks
 from lab.ext.explain.rates import headers, joined, over_ipv6, payload_rate, segments
+from lab.ext.explain.view import SenderView
 from lab.guest.middlebox.lose import MOST
 from lab.metric.arrays import Ints, np
 from lab.units import Rate
@@ -244,13 +245,13 @@ def _congestion(seen: Closely) -> str | None:
         paced = parts.why == Why.SPACED
         spaced = int(paced.sum())
         ack_clocked = not spaced
-        if spaced > _PACED * (spaced + int((parts.why == Why.CLOCKED).sum())) and not _pauses(seen):
+        if spaced > _PACED * (spaced + int(np.isin(parts.why, ACKED).sum())) and not _pauses(seen):
             return "bbr"
         if not writes_end(seen):  # then pauses without data in flight are the sender's
             paced |= parts.why == Why.IDLE
         length = parts.end - parts.start
-        own = int(length[paced | np.isin(parts.why, (Why.CLOCKED, Why.WINDOW, Why.REPAIR))].sum())
-        bursts = int((paced | (parts.why == Why.CLOCKED)).sum())  # some leave when an ACK arrives by chance
+        own = int(length[paced | np.isin(parts.why, (*ACKED, Why.WINDOW, Why.REPAIR))].sum())
+        bursts = int((paced | np.isin(parts.why, ACKED)).sum())  # some leave when an ACK arrives by chance
         sent = int((found.end - found.seq).sum())
         took = int(found.time[-1] - found.time[0])
         small = bursts and sent / bursts <= max(3 * facts.mss, _PACED_NS * sent / max(took, 1))

@@ -1,4 +1,4 @@
-"""Tell where packets were captured, and turn the exchange into the sender's view: when segments left, what it knew."""
+"""Tell where packets were captured."""
 
 from __future__ import annotations
 
@@ -211,41 +211,6 @@ def _released(found: SegmentsAndAcks, beyond: int | None) -> int | None:
     return int(since.min()) if len(since) and soon.mean() > 0.5 else None
 
 
-@dataclass(frozen=True)
-class SenderView:
-    """Holds the sender's times: when segments left and when ACKs arrived, and the last ACK before each segment."""
-
-    order: Ints  # of segments, by the time at which they left
-    left: Ints  # ns, sorted
-    arrived: Ints  # ns, of ACKs
-    known: Ints  # index of the last ACK that had arrived when a segment left; -1 for none
-    slack: int  # ns: times closer than this count as the same moment
-    exact: bool  # whether the times are those of a capture at the sender
-
-
-def sender_view(found: SegmentsAndAcks, where: Place, slack: int, tick: int | None) -> SenderView:
-    """Return the view of the sender.
-
-    A capture at the sender shows it. Elsewhere, an ACK takes `Place.behind` to the sender and back, and timestamps
-    remove the time that segments waited in queues on their way, if their `tick` (ns) is short enough.
-    """
-    left, arrived = found.time, found.ack_time
-    if where.name == "sender" and (where.rtt or 0) >= 2 * SAME_MOMENT_LEAST_NS:
-        slack = min(slack, (where.rtt or 0) // 2)
-    if where.name != "sender":
-        fine = tick is not None and (where.behind or 0) >= 2 * tick
-        slack = max(slack, 2 * (tick if tick and fine else TICK_NS))
-        arrived = arrived + max((where.behind or 0) - slack // 2, 0)  # never before the segment that it acknowledges
-        if fine:
-            left = left - np.where((found.queued != NEVER) & ~found.again, found.queued, 0)
-    order = np.argsort(left, kind="stable")
-    left = left[order]
-    known = np.searchsorted(arrived, left, side="right") - 1
-    if (np.diff(found.ack_packet) > 0).all():  # no segment knew a later ACK, though a clock shows the same time
-        known = np.minimum(known, np.searchsorted(found.ack_packet, found.packet[order]) - 1)
-    return SenderView(order, left, arrived, known, slack, where.name == "sender")
-
-
 def capacity(found: SegmentsAndAcks, where: Place) -> float:
     """Return the rate at which groups of segments, or of ACKs at the sender, passed the capture when they came fastest.
 
@@ -259,9 +224,7 @@ def capacity(found: SegmentsAndAcks, where: Place) -> float:
     else:
         fresh = np.flatnonzero(~found.again)
         time, reached = found.time[fresh], np.cumsum((found.end - found.seq)[fresh])
-        apart = np.diff(time)
-        usual = float(np.median(apart[apart > 0])) if (apart > 0).any() else 0.0
-        last = np.append(apart > TOGETHER * usual, True)[: len(time)]  # of a super-packet, whose segments pass together
+        last = np.append(super_packets(time)[1:], True)[: len(time)]
         time, reached = time[last], reached[last]
         holes = np.zeros(len(time), np.int64)
     if len(time) < 8 * GROUP:
@@ -270,3 +233,10 @@ def capacity(found: SegmentsAndAcks, where: Place) -> float:
     usable = (took > 0) & (holes[GROUP:] == holes[:-GROUP])  # an ACK that fills a hole covers what came long before
     rates = carried[usable] / took[usable]
     return float(np.percentile(rates, 90) * 1e9) if len(rates) else 0.0
+
+
+def super_packets(time: Ints) -> Bools:
+    """Return which segments are the first of those that pass together as a super-packet, or pass alone."""
+    apart = np.diff(time)
+    usual = float(np.median(apart[apart > 0])) if (apart > 0).any() else 0.0
+    return np.concatenate(([True], apart > TOGETHER * usual))[: len(time)]

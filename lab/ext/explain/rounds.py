@@ -8,7 +8,8 @@ from typing import Any
 from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks
 from lab.ext.explain.gaps import Pieces, Why
 from lab.ext.explain.limits import STANDING, STANDING_LEAST_NS
-from lab.ext.explain.place import Place, SenderView, on_time, selected, to_acks
+from lab.ext.explain.place import Place, on_time, selected, to_acks
+from lab.ext.explain.view import SenderView
 from lab.metric.arrays import Floats, Ints, np
 
 NONE = np.iinfo(np.int64).max
@@ -61,6 +62,7 @@ class Rounds:
     full_again: Ints  # full-sized segments sent again
     short: Ints  # segments that end what was written
     spurious: Ints  # ACKs that report a segment as arrived twice (D-SACK, RFC 2883)
+    near: bool = False  # whether times are known to less than ACKs usually are apart (`SenderView.near`)
 
     @classmethod
     def empty(cls, start: int, length: int, count: int) -> Rounds:
@@ -210,7 +212,7 @@ def waits(left: Ints, waited: Ints, departures: Ints, size: Ints, capacity: floa
 
 def _surely_known(found: SegmentsAndAcks, view: SenderView) -> Ints:
     """Return the last ACK that had arrived when each segment left, even if there was a queue too short to count."""
-    if view.exact or (found.queued != NEVER).any():
+    if view.near or (found.queued != NEVER).any():
         return np.maximum(view.known, 0)
     hidden = max(int(STANDING * found.rtt), STANDING_LEAST_NS)
     return np.maximum(np.searchsorted(view.arrived, view.left - hidden, side="right") - 1, 0)
