@@ -184,6 +184,9 @@ def account(samples: Samples, drawn: Drawn, queue: Queue) -> Iterator[tuple[int,
     counts this time only if it has sent everything, and was not limited by cwnd before. Else cwnd is the limit: the
     bottleneck's rate if a queue stood there, or if the rate that was set is used in full; slow start before the first
     reaction to a loss.
+
+    While the sender waits for its retransmission timer, the kernel goes on to count the send buffer, because only room
+    for the writer stops that counter (__tcp_check_space). Both the timer and the buffer are right then.
     """
     names = ("busy_time", "rwnd_limited", "sndbuf_limited", "notsent_bytes", "snd_cwnd", "snd_ssthresh", "unacked")
     others = ("min_rtt", "snd_mss", "lost", "sacked", "ca_state")
@@ -208,7 +211,8 @@ def account(samples: Samples, drawn: Drawn, queue: Queue) -> Iterator[tuple[int,
             group = max(parts, key=lambda name: parts[name])
             if timer[row] and group == "application":
                 group = "congestion window"
-            yield start, end, (before if group == after else group, group)
+            other = before if group == after else group
+            yield start, end, ("congestion window" if timer[row] and group == "send buffer" else other, group)
         before = rest or network
 
 

@@ -90,6 +90,15 @@ def test_a_lost_syn_is_no_time_out_of_data() -> None:
     assert _accounted(_drawn("bulk"), **waits, bytes_sent=1448) == "congestion window"
 
 
+def test_a_full_buffer_and_the_timer_are_both_right_while_the_sender_waits_for_the_timer() -> None:
+    waits: dict[str, int | tuple[int, ...]] = {"unacked": 5, "sndbuf_limited": (0, 10_000, 20_000)}
+    assert _at_both_ends(_drawn("bulk"), **waits) == ("send buffer", "send buffer")
+    waits["total_retrans"] = (0, 0, 1)
+    assert _at_both_ends(_drawn("bulk"), **waits) == ("congestion window", "send buffer")
+    waits["bytes_acked"] = (0, 1, 2)
+    assert _at_both_ends(_drawn("bulk"), **waits) == ("send buffer", "send buffer")
+
+
 @pytest.mark.parametrize("tail", [0, 100])
 def test_a_program_that_never_rests_waits_for_its_buffer(tail: int) -> None:
     for arm in ("bulk", "slow-reader"):
