@@ -282,6 +282,8 @@ def _overshot(found: SegmentsAndAcks, rtt: int) -> bool:
     times, since = to_acks(found)
     began = int(found.time[found.again][0])
     late = (since > rtt + min(max(rtt // 8, _HYSTART_LEAST_NS), _HYSTART_MOST_NS)) & (times < began)
+    if len(late) < _HYSTART_ACKS:
+        return False
     row = np.flatnonzero(np.convolve(late, np.ones(_HYSTART_ACKS), "valid") == _HYSTART_ACKS)
     if not len(row):
         return False
