@@ -8,6 +8,7 @@ of extensions (`lab.bundle`). Names are imported on first use, because guests im
 from __future__ import annotations
 
 import sys
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -29,8 +30,14 @@ __all__ = [
 ]
 
 
+@cache
+def _is_room(name: str) -> bool:
+    """Return whether the name is a room's, which Python imports. An experiment asks for twenty names, each twice."""
+    return find_spec(f"lab.{name}") is not None
+
+
 def __getattr__(name: str) -> Any:
-    if not name.startswith("_") and find_spec(f"lab.{name}") is None:  # else it is a room, which Python imports
+    if not name.startswith("_") and not _is_room(name):
         for module in map(import_module, ("lab.app", "lab.app.language")):
             if name in module.__all__:
                 return getattr(module, name)
