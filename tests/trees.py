@@ -1,12 +1,41 @@
-"""What sources import and take from modules, each source parsed once for all tests that look at it."""
+"""What sources import, take from modules and say, each source parsed once for all tests that look at it."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from functools import cache
 
-__all__ = ["nodes"]
+__all__ = ["comments", "nodes", "walk"]
+
+# A comment; or a string, where # has no meaning. In Python 3.11, the oldest, no f-string contains its own quotes.
+_COMMENT = re.compile(
+    r"""(?P<comment>\#.*)|'{3}(?:[^\\]|\\[\s\S])*?'{3}|"{3}(?:[^\\]|\\[\s\S])*?"{3}"""
+    r"""|'(?:[^'\\\n]|\\[\s\S])*'|"(?:[^"\\\n]|\\[\s\S])*\""""
+)
+
+
+def walk(top: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes of a tree, parents first, as ast.walk does, but without the contexts of names."""
+    ahead = [top]
+    for node in ahead:  # it grows
+        yield node
+        for name in node._fields:
+            value = getattr(node, name, None)
+            if isinstance(value, list):
+                ahead += [each for each in value if isinstance(each, ast.AST)]
+            elif name != "ctx" and isinstance(value, ast.AST):
+                ahead.append(value)
+
+
+def comments(source: str) -> Iterator[tuple[int, str]]:
+    """Yield (line, comment) of a valid source, as the module tokenize finds them in ten times the time."""
+    line = at = 0
+    for match in _COMMENT.finditer(source):
+        if match["comment"]:
+            line, at = line + source.count("\n", at, match.start()), match.start()
+            yield line + 1, match["comment"]
 
 
 @cache
@@ -14,7 +43,7 @@ def nodes(source: str) -> Sequence[ast.AST]:
     """Return the source's imports, and the attributes that it takes from `lab` and `os`, at any depth."""
     return [
         node
-        for node in ast.walk(ast.parse(source))
+        for node in walk(ast.parse(source))
         if isinstance(node, ast.Import | ast.ImportFrom)
         or (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("lab", "os"))
     ]

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import io
 import json
 import re
-import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import PAGES, ROOT
+from tests.trees import comments, walk
 
 _LIFELESS = (
     "answer|command|error|figure|file|kernel|lab|law|message|model|page|program|reason|record|report|table|test|trial"
@@ -130,23 +129,24 @@ def test_a_sentence_of_the_review_is_found(sentence: str) -> None:
 
 
 @cache
-def parsed(file: Path) -> tuple[ast.AST, ...]:
-    return tuple(ast.walk(ast.parse(file.read_text())))
+def said(file: Path) -> tuple[Sequence[tuple[int, str]], Sequence[tuple[int, str]]]:
+    """(line, text) of the docstrings, comments and other strings of several words; and of the messages of errors.
 
-
-@cache
-def texts(file: Path) -> Sequence[tuple[int, str]]:
-    """(line, text) of the docstrings and comments of a file, and of its other strings of several words."""
-    said = [
+    Each file is parsed once. Its tree is not kept, since the collector of garbage would visit it again and again.
+    """
+    source = file.read_text()
+    parsed = list(walk(ast.parse(source)))
+    strings = [
         (node.lineno, _CODE.sub("`code`", node.value))
-        for node in parsed(file)
+        for node in parsed
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value
     ]
-    source = file.read_text()
-    if "#" in source:
-        tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-        said += [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
-    return said
+    messages = [each for node in parsed if isinstance(node, ast.Raise) for each in raised(node)]
+    return [*strings, *comments(source)], messages
+
+
+def texts(file: Path) -> Sequence[tuple[int, str]]:
+    return said(file)[0]
 
 
 def wrong(file: Path, banned: Mapping[str, Sequence[str]]) -> Iterator[str]:
@@ -188,17 +188,16 @@ ADVICE = re.compile(
 )
 
 
-def raised(file: Path) -> Iterator[tuple[int, str]]:
-    """(line, text) of the messages that a file raises; {} stands for a value."""
-    for raising in parsed(file):
-        for node in ast.walk(raising) if isinstance(raising, ast.Raise) else ():
-            if isinstance(node, ast.JoinedStr):
-                yield (
-                    node.lineno,
-                    "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values),
-                )
-            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.lineno, node.value
+def raised(raising: ast.Raise) -> Iterator[tuple[int, str]]:
+    """(line, text) of the messages that a statement raises; {} stands for a value."""
+    for node in walk(raising):
+        if isinstance(node, ast.JoinedStr):
+            yield (
+                node.lineno,
+                "".join(str(each.value) if isinstance(each, ast.Constant) else "{}" for each in node.values),
+            )
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, node.value
 
 
 def test_an_error_has_a_semicolon_before_its_advice() -> None:
@@ -207,7 +206,7 @@ def test_an_error_has_a_semicolon_before_its_advice() -> None:
         f"{name}:{line}: {text}"
         for file, name in names.items()
         if not name.startswith(ADDRESSED)
-        for line, text in raised(file)
+        for line, text in said(file)[1]
         if ADVICE.search(text)
     ] == []
 
