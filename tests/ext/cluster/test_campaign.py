@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bench import scheduling
 from tests.ext.cluster.conftest import Site
 from tests.ext.cluster.test_sharing import served
 
@@ -43,6 +42,8 @@ def test_one_flipped_byte_in_a_store_over_http_is_refused_and_its_trial_runs_her
 
 @pytest.mark.calm
 def test_20_000_empty_tasks_go_through_the_scheduler_200_a_second_in_bounded_memory() -> None:
+    from bench import scheduling
+
     found = scheduling.measure(20_000, workers=2, threads=100)
     assert found["tasks_a_second"] >= 200, found
     _, *at_tenths = found["megabytes"]

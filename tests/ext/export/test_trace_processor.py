@@ -7,6 +7,7 @@ import re
 import struct
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as protos
@@ -22,8 +23,10 @@ from lab.metric.tcp_info import FIELDS, read
 from lab.record.store import Store
 from lab.units import to_plain
 from tests.ext.export.conftest import DATA, LOSSY, NETWORK
-from tests.ext.export.processor import Processor, build
 from tests.trials import trial
+
+if TYPE_CHECKING:
+    from tests.ext.export.processor import Processor
 
 pytestmark = [pytest.mark.long, pytest.mark.needs("chromium")]
 
@@ -53,6 +56,13 @@ def _twice(cwnd: int) -> bytes:
     return packed
 
 
+def opened(screen: Browser, trace: Path) -> Processor:
+    """Open a trace. The import is here because the processor's client imports libraries of data frames."""
+    from tests.ext.export.processor import Processor
+
+    return Processor(screen, trace)
+
+
 @pytest.fixture(scope="module")
 def screen() -> Iterator[Browser]:
     with browser() as screen:
@@ -77,7 +87,7 @@ def processor(screen: Browser, tmp_path_factory: pytest.TempPathFactory) -> Proc
         record = stage.commit({})
     with (folder / "trace").open("wb") as file:
         perfetto.write(record, file)
-    return Processor(screen, folder / "trace")
+    return opened(screen, folder / "trace")
 
 
 def test_it_reads_everything(processor: Processor) -> None:
@@ -88,10 +98,12 @@ def test_it_counts_what_it_cannot_read(screen: Browser, tmp_path: Path) -> None:
     """A counter's value on a track that is not described: else no complaint would mean nothing."""
     event = number(9, protos.TrackEvent.TYPE_COUNTER) + number(11, 5) + number(30, 7)
     (tmp_path / "trace").write_bytes(data(1, number(8, FIRST) + data(11, event) + number(10, 1) + number(13, 1)))
-    assert Processor(screen, tmp_path / "trace").complaints() == {"track_event_tokenizer_errors": 1}
+    assert opened(screen, tmp_path / "trace").complaints() == {"track_event_tokenizer_errors": 1}
 
 
 def test_the_guide_has_its_version(processor: Processor) -> None:
+    from tests.ext.export.processor import build
+
     assert processor.version == build().name
     assert f"trace processor {processor.version.partition('-')[0]}," in GUIDE
 
