@@ -6,6 +6,7 @@ import gzip
 import json
 import re
 import shlex
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,18 +25,26 @@ from lab.report import trials
 from lab.report.commands import commands
 from lab.units import from_plain, to_plain
 from tests.packed import pack
-from tests.report.conftest import DATA, write_trials
+from tests.report.conftest import DATA, declare, kept, write_trials
 
 Keep = Callable[..., list[Record]]
 CAPTURES = ("transfer.pcap", "hole.pcap", "lossy.pcap", "small_writes.pcap")
 
 
-@pytest.fixture
-def written(keep: Keep, tmp_path: Path) -> Path:
-    """The folder of the page of the first trial of a claim."""
-    record = keep("header")[0]
-    write_trials([record], tmp_path / "report")
-    return tmp_path / "report" / "trials" / record.address
+@pytest.fixture(scope="module")
+def first(tmp_path_factory: pytest.TempPathFactory) -> Record:
+    """The first trial of a claim, which no test changes."""
+    place = tmp_path_factory.mktemp("kept")
+    declare(place)
+    return kept(place, "header", "", {})[0]
+
+
+@pytest.fixture(scope="module")
+def written(first: Record, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of that trial's page, written once: the tests only read it."""
+    report = tmp_path_factory.mktemp("report")
+    write_trials([first], report)
+    return report / "trials" / first.address
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -103,8 +112,8 @@ def test_a_shared_run_is_told(keep: Keep, tmp_path: Path) -> None:
     assert [told in page for page in pages] == [False, True]
 
 
-def test_the_same_trial_makes_the_same_bytes(written: Path, tmp_path: Path) -> None:
-    write_trials([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")
+def test_the_same_trial_makes_the_same_bytes(first: Record, written: Path, tmp_path: Path) -> None:
+    write_trials([Record(first.folder)], tmp_path / "again")
     again = tmp_path / "again" / "trials" / written.name
     assert contents(again) == contents(written)
 
@@ -253,8 +262,10 @@ def test_delays_by_destination_are_shown_as_tc_commands(keep: Keep) -> None:
     assert "filter add dev w0b parent 1: protocol ip prio 1 flower dst_ip 10.0.3.0/24 classid 1:2\n" in said
 
 
-def test_a_packed_trial_has_the_same_page(written: Path, tmp_path: Path) -> None:
+def test_a_packed_trial_has_the_same_page(first: Record, written: Path, tmp_path: Path) -> None:
+    copy = tmp_path / "results" / first.address[:2] / first.address
+    shutil.copytree(first.folder, copy)
     pack(tmp_path / "results")
-    write_trials([Record(tmp_path / "results" / written.name[:2] / written.name)], tmp_path / "again")
+    write_trials([Record(copy)], tmp_path / "again")
     again = tmp_path / "again" / "trials" / written.name
     assert contents(again) == contents(written)

@@ -20,14 +20,14 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_is_written_passes_the_check(type_in: Type, folder: Path) -> None:
-    done = type_in("lab import routed.clab.yml -o topologies/routed.yaml")
+def test_what_is_written_passes_the_check(type_here: Type, folder: Path) -> None:
+    done = type_here("lab import routed.clab.yml -o topologies/routed.yaml")
     assert done.returncode == 0
     assert done.stdout == ""
     assert done.stderr.splitlines()[-1] == "topologies/routed.yaml: 2 hosts, 3 routers, 1 switch, 5 links; left out: 8"
-    checked = type_in("lab check topologies/routed.yaml")
+    checked = type_here("lab check topologies/routed.yaml")
     assert (checked.returncode, checked.stderr) == (0, "no mistakes found\n")
-    assert type_in("lab graph routed").returncode == 0
+    assert type_here("lab graph routed").returncode == 0
     text = (folder / "topologies" / "routed.yaml").read_text()
     assert all(f"#   {line}" in text for line in done.stderr.splitlines()[:-1])
 
