@@ -3,7 +3,8 @@
 import json
 import shutil
 import struct
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import chdir, contextmanager
 from pathlib import Path
 from types import MappingProxyType
 
@@ -145,6 +146,19 @@ def toy(here: Path, toys: Path) -> Callable[[], Article]:
     """The judged article, all claims but one run."""
     shutil.copytree(toys, here / "results", dirs_exist_ok=True)
     return lambda: lab.article("toy", "results")
+
+
+@contextmanager
+def beside(place: Path, toys: Path, more: str = "") -> Iterator[Path]:
+    """Within a folder with the article and its store, return the store. `more` is added to article.yaml.
+
+    What is read there can serve all tests of a file, as far as they change nothing.
+    """
+    declare(place)
+    with (place / "experiments" / "toy" / "article.yaml").open("a") as about:
+        about.write(more)
+    with chdir(place):
+        yield shutil.copytree(toys, place / "results")
 
 
 def _keep(store: Store, loaded: LoadedExperiment, case: Case, text: str, changed: dict[str, object]) -> Record:

@@ -18,17 +18,18 @@ from lab.report.dots import _about, _beside, _interval, _limit, _place, _seeds, 
 from lab.units import Value
 from lab.verdict import Verdict
 from lab.verdict.sample import Sample
+from tests.report.conftest import beside
 
 Toy = Callable[[], Article]
 
 
-@pytest.fixture
-def told(here: Path, toy: Toy) -> Article:
-    about = here / "experiments" / "toy" / "article.yaml"
-    about.write_text(
-        about.read_text() + "headline: It is `so`\nanswer: Because.\nstory: {sweep: a limit, header: 32 B}\n"
-    )
-    return toy()
+STORY = "headline: It is `so`\nanswer: Because.\nstory: {sweep: a limit, header: 32 B}\n"
+
+
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory, toys: Path) -> Article:
+    with beside(tmp_path_factory.mktemp("told"), toys, STORY) as results:
+        return lab.article("toy", results)
 
 
 def test_the_answer_comes_first(told: Article) -> None:
@@ -45,9 +46,10 @@ def test_the_answer_comes_first(told: Article) -> None:
     assert "not reproduced</span> (1 demonstrated)" in page, "how well the failures are explained"
 
 
-@pytest.mark.usefixtures("told")
-def test_nothing_was_found_where_nothing_was_run() -> None:
+def test_nothing_was_found_where_nothing_was_run(here: Path) -> None:
     """The answer is about trials that were made elsewhere: a store without any shows none of it."""
+    with (here / "experiments" / "toy" / "article.yaml").open("a") as about:
+        about.write(STORY)
     Path("empty").mkdir()
     page = lab.article("toy", "empty")._repr_html_()
     assert "<h1>A toy &amp; more" in page

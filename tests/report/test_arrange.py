@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
 
+import lab
 from lab.report import html, page
 from lab.report.arrange import arranged
 from lab.report.article import Article
 from lab.report.claim import Claim
-from tests.report.conftest import Keep
+from tests.report.conftest import Keep, beside
 
 Toy = Callable[[], Article]
 
@@ -29,14 +32,21 @@ def code(source: str, shown: Any) -> Any:
 
 
 @pytest.fixture
-def shown(toy: Toy, monkeypatch: pytest.MonkeyPatch) -> Article:
-    """The article on a page of a report."""
+def in_report(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lab.report.notebooks.in_report", lambda: True)
-    return toy()
 
 
-@pytest.fixture
-def notebook(shown: Article) -> Any:
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory, toys: Path) -> Article:
+    """The article on a page of a report."""
+    with pytest.MonkeyPatch.context() as patch, beside(tmp_path_factory.mktemp("shown"), toys) as results:
+        patch.setattr("lab.report.notebooks.in_report", lambda: True)
+        return lab.article("toy", results)
+
+
+@pytest.fixture(scope="module")
+def made(shown: Article) -> Any:
+    """A notebook about the article. Its figures are drawn once."""
     figures = ["<figure><svg></svg><figcaption>One. Two.</figcaption></figure>" for _ in range(2)]
     figures[1] = figures[1].replace("One", "A later one")
     cells = [
@@ -52,6 +62,12 @@ def notebook(shown: Article) -> Any:
         code("article.test_bed()", shown.test_bed()),
     ]
     return nbformat.v4.new_notebook(cells=cells)
+
+
+@pytest.fixture
+def notebook(made: Any) -> Any:
+    """A copy of the notebook, which a test may change."""
+    return deepcopy(made)
 
 
 def places(text: str, *parts: str) -> list[int]:
@@ -122,7 +138,7 @@ def test_a_claim_that_was_not_run_says_so_once(shown: Article) -> None:
     assert text.count("not run (run") == 1
 
 
-@pytest.mark.usefixtures("shown")
+@pytest.mark.usefixtures("in_report")
 def test_a_remark_marks_text_about_figures_that_are_missing_from_a_partial_run(keep: Keep, toy: Toy) -> None:
     missing = '<p class="missing">No figure of ratios: none of its repeats counts</p>'
     words = nbformat.v4.new_markdown_cell("The cost per GB doubles.")
@@ -141,7 +157,7 @@ def test_a_remark_marks_text_about_figures_that_are_missing_from_a_partial_run(k
     assert remark not in page.render(nbformat.v4.new_notebook(cells=cells), "toy")
 
 
-@pytest.mark.usefixtures("shown")
+@pytest.mark.usefixtures("in_report")
 def test_a_skipped_figure_of_a_claim_that_was_run_stays(keep: Keep, toy: Toy) -> None:
     keep("header")
     missing = '<p class="missing">No figure of a sweep: the claim has no sweep</p>'

@@ -16,7 +16,7 @@ from lab.errors import InputError
 from lab.record.record import Record
 from lab.report.article import Article
 from lab.report.claims import Claims
-from tests.report.conftest import KERNEL
+from tests.report.conftest import KERNEL, beside
 
 Keep = Callable[..., list[Record]]
 
@@ -60,10 +60,10 @@ def test_ipython_shows_errors_without_the_way_there() -> None:
     ]
 
 
-@pytest.fixture
-def claims(toy: Callable[[], Article]) -> Claims:
-    toy()
-    return lab.load("toy", results="results")
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory: pytest.TempPathFactory, toys: Path) -> Claims:
+    with beside(tmp_path_factory.mktemp("claims"), toys) as results:
+        return lab.load("toy", results=results)
 
 
 def test_claims_are_found_by_name(claims: Claims) -> None:
