@@ -4,26 +4,22 @@ import ast
 import re
 from pathlib import Path
 
+from tests.trees import defined
+
 ROOT = Path(__file__).parent.parent
 GLOSSARY = (ROOT / "docs" / "glossary.md").read_text()
 
 
-def defined() -> set[str]:
+def known() -> set[str]:
     """The classes, and the names of unions, of the whole lab."""
-    names = set()
-    for file in (ROOT / "lab").rglob("*.py"):
-        for node in ast.parse(file.read_text()).body:
-            if isinstance(node, ast.ClassDef):
-                names.add(node.name)
-            elif isinstance(node, ast.Assign):
-                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return names
+    found = (each for file in (ROOT / "lab").rglob("*.py") for each in defined(file.read_text()))
+    return {name for kind, name in found if kind is not ast.AnnAssign}
 
 
 def test_every_type_that_it_names_exists() -> None:
     named = set(re.findall(r"`([A-Z]\w+)(?:\.\w+)?`", GLOSSARY))
     assert len(named) > 30
-    assert named - defined() == set()
+    assert named - known() == set()
 
 
 def test_five_minutes_are_enough() -> None:

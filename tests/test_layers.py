@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab.app import language
-from tests.trees import nodes
+from tests.trees import defined, nodes
 
 ROOT = Path(__file__).parent.parent
 
@@ -256,23 +256,15 @@ TWINS = {
 }
 
 
-def types(tree: ast.Module) -> Iterator[str]:
+def types(source: str) -> Iterator[str]:
     """The public classes of a module, and other names for types."""
-    for node in tree.body:
-        match node:
-            case (
-                ast.ClassDef(name=name)
-                | ast.Assign(targets=[ast.Name(id=name)])
-                | ast.AnnAssign(target=ast.Name(id=name))
-            ):
-                if name[0].isupper() and not name.isupper():
-                    yield name
+    return (name for _, name in defined(source) if name[0].isupper() and not name.isupper())
 
 
 def test_a_name_is_one_types() -> None:
     found: dict[str, list[str]] = {}
     for file in sorted((ROOT / "lab").rglob("*.py")):
-        for name in types(ast.parse(file.read_text())):
+        for name in types(file.read_text()):
             found.setdefault(name, []).append(str(file.relative_to(ROOT)))
     twins = {name: files for name, files in found.items() if len(files) > 1}
     assert {name: files for name, files in twins.items() if name not in TWINS} == {}, "give one of them another name"

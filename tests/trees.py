@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-__all__ = ["comments", "nodes", "walk"]
+__all__ = ["comments", "defined", "nodes", "walk"]
 
 # A comment; or a string, where # has no meaning. In Python 3.11, the oldest, no f-string contains its own quotes.
 _COMMENT = re.compile(
@@ -39,11 +39,32 @@ def comments(source: str) -> Iterator[tuple[int, str]]:
 
 
 @cache
-def nodes(source: str) -> Sequence[ast.AST]:
-    """Return the source's imports, and the attributes that it takes from `lab` and `os`, at any depth."""
-    return [
+def _parsed(source: str) -> tuple[Sequence[ast.AST], Sequence[tuple[type[ast.stmt], str]]]:
+    """Return what `nodes` and `defined` return. The tree itself is not kept, since it is large."""
+    tree = ast.parse(source)
+    seen = [
         node
-        for node in walk(ast.parse(source))
+        for node in walk(tree)
         if isinstance(node, ast.Import | ast.ImportFrom)
         or (isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("lab", "os"))
     ]
+    return seen, [*_defined(tree)]
+
+
+def _defined(tree: ast.Module) -> Iterator[tuple[type[ast.stmt], str]]:
+    for statement in tree.body:
+        match statement:
+            case ast.ClassDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield type(statement), name
+            case ast.Assign(targets=targets):
+                yield from ((ast.Assign, target.id) for target in targets if isinstance(target, ast.Name))
+
+
+def nodes(source: str) -> Sequence[ast.AST]:
+    """Return the source's imports, and the attributes that it takes from `lab` and `os`, at any depth."""
+    return _parsed(source)[0]
+
+
+def defined(source: str) -> Sequence[tuple[type[ast.stmt], str]]:
+    """Return (kind of statement, name) of the classes and of the names to which the module's own statements assign."""
+    return _parsed(source)[1]
