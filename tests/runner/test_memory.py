@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import msgspec
@@ -15,14 +16,17 @@ from lab.spec import topology
 from lab.units import Size, to_plain
 
 
+@cache
+def pair() -> Network:
+    return topology.parse("about: A pair.\nhosts: [a, b]\nlinks: {l: {ends: [a, b]}}\n", Path("pair.yaml")).network
+
+
 def star(hosts: int) -> Network:
-    names = [f"h{number}" for number in range(hosts)]
-    links = [
-        f"  {name}-s: {{ends: {'{h0: {addresses: [10.0.0.1/16]}, s: {}}' if name == 'h0' else f'[{name}, s]'}}}"
-        for name in names
-    ]
-    text = "\n".join(["about: A star.", f"hosts: [{', '.join(names)}]", "switches: [s]", "links:", *links])
-    return topology.parse(text, Path("star.yaml")).network
+    """Return a network with so many hosts and a switch, which only their number makes different."""
+    (link,), host = pair().links, pair().nodes[0]
+    nodes = tuple(msgspec.structs.replace(host, name=f"h{number}") for number in range(hosts + 1))
+    links = tuple(msgspec.structs.replace(link, name=f"l{number}") for number in range(hosts))
+    return msgspec.structs.replace(pair(), nodes=nodes, links=links)
 
 
 @pytest.mark.parametrize("hosts", [2, 100, 999])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from functools import cache
 from math import ceil
 from pathlib import Path
 
@@ -23,6 +24,11 @@ Parse = Callable[[str], Topology]
 SHIPPED = Path(__file__).parents[2] / "topologies"
 
 
+@cache
+def validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(json_schema())
+
+
 def test_the_shipped_topologies_resolve_and_survive_json() -> None:
     for path in SHIPPED.glob("*.yaml"):
         network = find.topology(str(path)).network
@@ -30,8 +36,7 @@ def test_the_shipped_topologies_resolve_and_survive_json() -> None:
 
 
 def test_the_shipped_topologies_fit_the_schema() -> None:
-    schema = jsonschema.Draft202012Validator(json_schema())
-    wrong = {path.stem: [*schema.iter_errors(document.read(path).data)] for path in SHIPPED.glob("*.yaml")}
+    wrong = {path.stem: [*validator().iter_errors(document.read(path).data)] for path in SHIPPED.glob("*.yaml")}
     assert {name: errors for name, errors in wrong.items() if errors} == {}
     assert wrong
 
@@ -47,7 +52,7 @@ def test_the_schema_explains_every_key() -> None:
 def test_the_schema_refuses_what_the_reader_refuses(text: str) -> None:
     data = document.parse(f"about: x\nhosts: [a, b]\nlinks:\n  l: {{{text}}}", Path("net.yaml")).data
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate({**data, "links": {"l": {"ends": ["a", "b"], **data["links"]["l"]}}}, json_schema())
+        validator().validate({**data, "links": {"l": {"ends": ["a", "b"], **data["links"]["l"]}}})
 
 
 def test_two_hosts_get_addresses_names_and_macs(topology: Parse) -> None:

@@ -13,10 +13,12 @@ from tests.ext.export.conftest import DATA
 
 
 @pytest.mark.needs("tshark")
-def test_tshark_shows_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tshark_shows_the_columns_and_knows_the_filters(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert api.export_wireshark(tmp_path) == tmp_path / "profiles" / "replab"
     monkeypatch.setenv("WIRESHARK_CONFIG_DIR", str(tmp_path))
-    shown = _tshark("-C", "replab", "-r", str(DATA / "lossy.pcap"), "-T", "tabs", "-Y", "tcp.len > 0")
+    colours = " || ".join(f"({chosen})" for _, chosen, *_ in wireshark._COLOURS)
+    wanted = f"tcp.len > 0 && (tcp || {colours})"
+    shown = _tshark("-C", "replab", "-r", str(DATA / "lossy.pcap"), "-T", "tabs", "-Y", wanted)
     first = [each.strip() for each in shown.splitlines()[0].split("\t") if each.strip() != "\N{RIGHTWARDS ARROW}"]
     columns = dict(zip([title for title, _ in wireshark._COLUMNS], first, strict=True))
     assert columns["Flow"] == "0"
@@ -28,9 +30,7 @@ def test_tshark_shows_the_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert "A" in columns["Flags"]
 
 
-@pytest.mark.needs("tshark")
-def test_tshark_knows_every_filter_of_the_colours(tmp_path: Path) -> None:
-    _tshark("-r", str(DATA / "lossy.pcap"), "-Y", " || ".join(f"({chosen})" for _, chosen, *_ in wireshark._COLOURS))
+def test_every_colour_has_a_line_of_its_own(tmp_path: Path) -> None:
     assert not any("@" in name + chosen for name, chosen, *_ in wireshark._COLOURS), "it separates the fields"
     lines = (wireshark.write(tmp_path) / "colorfilters").read_text().splitlines()
     assert len(lines) == len(wireshark._COLOURS) + 1

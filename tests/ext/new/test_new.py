@@ -29,7 +29,7 @@ def test_an_editor_finds_the_schema_of_the_topology(type_here: Type, tmp_path: P
     schema = json.loads((topology.parent / named[1]).read_text())
     assert schema == json.loads(type_here("lab schema").stdout)
     assert re.fullmatch(r"urn:uuid:[0-9a-f-]{36}", schema["$id"])
-    jsonschema.validate(YAML(typ="safe").load(topology), schema)
+    jsonschema.Draft202012Validator(schema).validate(YAML(typ="safe").load(topology))
 
 
 def test_another_claim_of_the_article_keeps_what_is_there(type_here: Type, tmp_path: Path) -> None:

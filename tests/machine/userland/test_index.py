@@ -7,6 +7,7 @@ import lzma
 import shutil
 import subprocess
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -204,7 +205,7 @@ def test_package_is_what_a_lock_holds() -> None:
 
 # By `dpkg --compare-versions`, from the oldest on.
 VERSIONS = (
-    *("~", "0", "0~rc1-1", "0.9", "1.0~beta1~svn1245", "1.0~beta1", "1.0", "1.0-0.1", "1.0-1", "1.0-1+deb12u1"),
+    *("~", "0~rc1-1", "0", "0.9", "1.0~beta1~svn1245", "1.0~beta1", "1.0", "1.0-0.1", "1.0-1", "1.0-1+deb12u1"),
     *("1.0-10", "1.0a", "1.0+b1", "1.0.1", "6.1.187-1", "6.1.192-1", "6.1.192-2", "6.12.9-1", "6.12.113-1"),
     *("7.2-1~exp1", "7.2-1", "7.2.13-1", "1:0.1", "1:2.0-1", "2:0"),
 )
@@ -217,9 +218,10 @@ def test_versions_are_ordered_as_dpkg_orders_them() -> None:
             subprocess.run(["dpkg", "--compare-versions", one, "lt", other], stderr=subprocess.DEVNULL).returncode == 0
         )
 
-    for one in VERSIONS:
-        for other in VERSIONS:
-            assert (order(one) < order(other)) is before(one, other), (one, other)
+    assert all(before(*neighbours) for neighbours in pairwise(VERSIONS)), "from the oldest on"
+    for place, one in enumerate(VERSIONS):
+        for other_place, other in enumerate(VERSIONS):
+            assert (order(one) < order(other)) is (place < other_place), (one, other)
 
 
 @given(st.permutations(["6.1.176-1", "6.1.187-1", "6.1.190-1", "6.1.192-1", "6.1.192-2"]))
