@@ -15,6 +15,7 @@ _LONGEST = 2**18  # no packet is longer, captured or not (libpcap's MAXIMUM_SNAP
 _DAYS = 2**20  # seconds: guesses assume that a capture lasts at most this long
 _REACH = 256  # bytes searched for each guess: longer records are few, and fewer guesses will do
 _WALKS = 2048  # walks side by side: with fewer, numpy is slower than a single walk
+_SMALL = 1 << 23  # bytes: a single walk through less is faster than the guesses are (4 ms in place of 18 for 2 MiB)
 _WINDOW = 1 << 26  # bytes of the file whose records are found at a time
 _KEPT = 8  # windows
 
@@ -113,7 +114,7 @@ def _positions(data: mmap, order: str, start: int) -> tuple[Ints, int]:
 def _guesses(start: int, limit: int, field: Callable[[Ints, int], Ints]) -> Ints:
     """Return the first record's position, then positions at which two records in a row look like records."""
     first = np.array([start], np.int64)
-    if limit - start < _WALKS * _REACH:
+    if limit - start < max(_SMALL, _WALKS * _REACH):
         return first
     epoch = int(field(first, 0)[0])
 

@@ -23,7 +23,7 @@ from pathlib import Path
 from bench import memory
 from lab.metric import bulk, flow, pcap
 from lab.metric.capture import Capture
-flow._KEPT, pcap._WINDOW = 0, 1 << 22
+flow._KEPT, pcap._WINDOW, pcap._SMALL = 0, 1 << 22, 0
 few, many = (Path(path) for path in sys.argv[2:])
 names = ("capture_goodput", "traffic_of")
 memory.read(few, names)

@@ -169,13 +169,15 @@ def big(rng: np.random.Generator, count: int) -> list[bytes]:
     ]
 
 
-def test_many_packets_are_found_in_parallel(save: Save) -> None:
+def test_many_packets_are_found_in_parallel(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pcap, "_SMALL", 0)
     packets = big(np.random.default_rng(1), 40_000)
     capture = Capture(save(packets))
     assert capture.frame.tolist() == [len(packet) for packet in packets]
 
 
-def test_packets_that_hold_captures_do_not_mislead(save: Save) -> None:
+def test_packets_that_hold_captures_do_not_mislead(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pcap, "_SMALL", 0)
     inner = save([bytes(ODD[1])[:80]] * 10).read_bytes()[24:]
     packets = [bytes(ETHER / FOUR / UDP() / Raw(inner))] * 6000
     capture = Capture(save(packets))
