@@ -37,15 +37,22 @@ def lab(here: Path, *argv: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([LAB, *argv], cwd=here, capture_output=True, text=True, timeout=120)
 
 
-@pytest.fixture
-def here(kernel: UmlKernel, tmp_path: Path) -> Path:
-    """A folder with an article of one claim, and its results with the default seed."""
-    article = tmp_path / "experiments" / "short"
+@pytest.fixture(scope="module")
+def ran(kernel: UmlKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with an article of one claim, and its results with the default seed. Each test has a copy."""
+    folder = tmp_path_factory.mktemp("ran")
+    article = folder / "experiments" / "short"
     article.mkdir(parents=True)
     (article / "article.yaml").write_text("title: Short\nauthor: unnamed\ndate: 2026\nurl: unknown\n")
     (article / "transfer.py").write_text(EXPERIMENT)
-    done = lab(tmp_path, "run", "short/transfer", "--kernel", kernel.id)
+    done = lab(folder, "run", "short/transfer", "--kernel", kernel.id)
     assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.fixture
+def here(ran: Path, tmp_path: Path) -> Path:
+    shutil.copytree(ran, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
 import pytest
 
+import lab
 from lab.ext.pagecheck.browser import _PROGRAMS, Browser, browser
 from lab.report import figures, html
-from lab.report.article import Article
 from lab.report.overview import Overview
 from lab.report.page import render
+from tests.report.conftest import beside
 
 pytestmark = [
     pytest.mark.skipif(not any(map(shutil.which, _PROGRAMS)), reason="there is no Chromium here"),
@@ -23,24 +24,37 @@ pytestmark = [
 ROWS = (("c", "30 ms"), ("a", "4 µs"), ("b", "—"))
 
 
-@pytest.fixture
-def screen(toy: Callable[[], Article], tmp_path: Path) -> Iterator[Browser]:
-    """A browser that shows a page with a table, a command, and the formula of a claim."""
-    cells = [
-        html.table(["arm", "measured"], ROWS, "results"),
-        '<p class="about"><code>lab run toy/header --results again</code></p>',
-        figures.formula(toy()["header"], "on").text,
-        Overview((toy(),))._repr_html_(),
-    ]
+@pytest.fixture(scope="module")
+def page(toys: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page with a table, a command, and the formula of a claim."""
+    folder = tmp_path_factory.mktemp("page")
+    with beside(folder, toys) as results:
+        article = lab.article("toy", results)
+        cells = [
+            html.table(["arm", "measured"], ROWS, "results"),
+            '<p class="about"><code>lab run toy/header --results again</code></p>',
+            figures.formula(article["header"], "on").text,
+            Overview((article,))._repr_html_(),
+        ]
     shown = [
         nbformat.v4.new_code_cell("x", outputs=[nbformat.v4.new_output("display_data", {"text/html": cell})])
         for cell in cells
     ]
-    page = tmp_path / "page.html"
-    page.write_text(render(nbformat.v4.new_notebook(cells=shown), "page"))
+    (folder / "page.html").write_text(render(nbformat.v4.new_notebook(cells=shown), "page"))
+    return folder / "page.html"
+
+
+@pytest.fixture(scope="module")
+def opened() -> Iterator[Browser]:
     with browser() as found:
-        found.show(page)
         yield found
+
+
+@pytest.fixture
+def screen(opened: Browser, page: Path) -> Browser:
+    """The browser, which has just loaded the page. To start one takes longer than all of these tests."""
+    opened.show(page)
+    return opened
 
 
 def column(screen: Browser, number: int) -> list[str]:
