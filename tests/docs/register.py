@@ -83,7 +83,7 @@ PROMPTS = "it needs a script of the reader's; tests/ext/mininet/test_mn.py types
 JUDGES = "it runs twenty trials or more; tests/ext/cc runs two cases"
 SAMPLES = "the first claim has no TcpInfo probe; tests/ext/export/test_tcp_info.py writes such tables"
 PEERS = "it runs transfers for half an hour, in tools that few machines have; tests/bench/test_peers.py reads outputs"
-COSTS = "it runs trials on an emulated CPU for minutes; tests/ext/cost/test_plugin.py counts one"
+COSTS = "it runs trials on an emulated CPU for minutes; tests/ext/cost/test_plugin.py counts one nightly"
 PARSED = {
     "make bench": PEERS,
     ".venv/bin/python -m bench.peers Mininet NeST": PEERS,

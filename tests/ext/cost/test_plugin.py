@@ -147,6 +147,7 @@ class Uncounted(CountedKernel):
         return self.stock.start(*given)
 
 
+@pytest.mark.nightly
 @pytest.mark.guest
 @pytest.mark.needs(qemu.PROGRAM, "cc", "ip", "cat", "sh")
 def test_a_trial_is_counted_by_function(perform: Perform, shipped: stock.StockKernel, tmp_path: Path) -> None:
