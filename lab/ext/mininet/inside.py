@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from py_compile import PycInvalidationMode
+from threading import Thread
 
 HERE = Path(__file__).parent
 FOLDER = Path("/tmp/script")
@@ -34,6 +35,10 @@ SWITCH = (  # what /usr/share/openvswitch/scripts/ovs-ctl does
     ("ovsdb-server", f"{RUN}/conf.db", f"--remote=punix:{RUN}/db.sock", "--pidfile", "--detach", "--no-chdir"),
     ("ovs-vsctl", "--no-wait", "init"),
     ("ovs-vswitchd", f"unix:{RUN}/db.sock", "--pidfile", "--detach", "--no-chdir", f"--log-file={RUN}/vswitchd.log"),
+)
+CHANGES = (  # prints a line for the root of Open vSwitch's configuration, and a line after each change
+    *("ovsdb-client", "--format=csv", "--no-headings"),
+    *("monitor", f"unix:{RUN}/db.sock", "Open_vSwitch", "Open_vSwitch"),
 )
 CGROUPS = ((b"cgroup", "/sys/fs/cgroup"), (b"cpuset", "/sys/fs/cgroup/cpuset"))
 RECORDER = "/run/recorder"  # its socket
@@ -50,6 +55,28 @@ def start_switch() -> None:
         done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "OVS_SYSCONFDIR": "/run"})
         if done.returncode:
             sys.exit(f"Open vSwitch does not start: {command[0]}: {done.stderr.strip()}")
+
+
+def rest_switch() -> None:
+    """Stop ovs-vswitchd until a program changes the configuration of Open vSwitch: it has nothing to do before.
+
+    In virtual time, it would run after each command that builds the network, and read all routes of the guest again.
+    """
+    daemon = int((RUN / "ovs-vswitchd.pid").read_text())
+    os.kill(daemon, signal.SIGSTOP)
+    quiet = subprocess.DEVNULL
+    client = subprocess.Popen(CHANGES, stdin=quiet, stdout=subprocess.PIPE, stderr=quiet, start_new_session=True)
+    changes = client.stdout
+    assert changes
+    changes.readline()
+
+    def wake() -> None:
+        changes.readline()
+        os.kill(daemon, signal.SIGCONT)
+        client.terminate()
+        client.wait()
+
+    Thread(target=wake, daemon=True).start()
 
 
 def prepare_var() -> None:
@@ -169,6 +196,7 @@ def main(archive: str, command: str, seconds: float, packets: str) -> int | None
     prepare_ssh()
     show_cgroups()
     start_switch()
+    rest_switch()
     words = json.loads(Path(command).read_text())
     if seconds:
         with recorded(packets):

@@ -162,6 +162,39 @@ def test_a_tree_of_64_hosts_with_a_controller_in_the_guest(run: Script) -> None:
     assert "64 hosts, lost 0.0 percent" in said(run("tree.py"))
 
 
+def test_open_vswitch_rests_while_the_network_is_built(run: Script, tmp_path: Path) -> None:
+    """Else it would read the whole network again after each command, which made large networks very slow."""
+    (tmp_path / "rests.py").write_text(
+        "from pathlib import Path\nfrom subprocess import check_output\n"
+        "from mininet.net import Mininet\nfrom mininet.topo import SingleSwitchTopo\n"
+        "status = Path('/proc', Path('/run/openvswitch/ovs-vswitchd.pid').read_text().strip(), 'status')\n"
+        "def show(moment):\n"
+        "    lines = dict(line.split(':\\t') for line in status.read_text().splitlines() if ':\\t' in line)\n"
+        "    print(moment, lines['State'], lines['voluntary_ctxt_switches'])\n"
+        "show('begun')\nnet = Mininet(SingleSwitchTopo(32), waitConnected=True, build=False)\n"
+        "net.build()\nshow('built')\n"
+        "net.start()\nshow('started')\nprint('lost', net.ping(net.hosts[::31]))\n"
+        "print(check_output(['ovs-appctl', 'coverage/read-counter', 'bridge_reconfigure'], text=True))\nnet.stop()\n"
+    )
+    text = said(run("rests.py"))
+    sleeps = dict(re.findall(r"^(begun|built) T \(stopped\) (\d+)", text, re.MULTILINE))
+    assert set(sleeps.values()) == {sleeps["begun"]}
+    assert "started S" in text
+    assert "lost 0.0" in text
+    assert int(re.findall(r"^(\d+)$", text, re.MULTILINE)[-1]) < 10  # not once for each of 32 links
+
+
+@pytest.mark.parametrize(
+    "command", ["ovs-appctl version", "ovs-vsctl set open_vswitch . external_ids:own=1", "ovs-vsctl --no-wait add-br b"]
+)
+def test_open_vswitch_answers_before_there_is_a_network(run: Script, tmp_path: Path, command: str) -> None:
+    (tmp_path / "first.sh").write_text(
+        f"#!/bin/sh\ntimeout 5 {command} || exit 1\nsleep 0.1\n"
+        "ps -o state= -p $(cat /run/openvswitch/ovs-vswitchd.pid)\n"
+    )
+    assert said(run("first.sh")).splitlines()[-1] == "S"
+
+
 def test_a_controller_with_v_does_not_stop_at_a_full_terminal(run: Script, tmp_path: Path) -> None:
     """Mininet's scratchnet.py starts it so."""
     (tmp_path / "verbose.py").write_text(
