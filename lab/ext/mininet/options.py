@@ -26,6 +26,10 @@ class MininetOptions(SuiteOptions):
     no_capture: Annotated[
         bool, OptionText("Do not capture the packets of the script's hosts.", flag="--no-capture")
     ] = False
+    stall: Annotated[
+        float,
+        OptionText("Stop a run that uses this much CPU time without progress in virtual time.", "SECONDS", least=0),
+    ] = 300.0  # 1,024 hosts with their links are built at one instant
     memory: Annotated[
         str | None,
         OptionText("Give the guest this much memory, such as 2GiB. Default: 1 GiB, for some 900 hosts.", "SIZE"),
