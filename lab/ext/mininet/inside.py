@@ -24,6 +24,8 @@ from pathlib import Path
 from py_compile import PycInvalidationMode
 from threading import Thread
 
+import crowd  # type: ignore[import-not-found]  # beside this file
+
 HERE = Path(__file__).parent
 FOLDER = Path("/tmp/script")
 OWN = Path("/run/bin")  # first in the PATH
@@ -197,6 +199,7 @@ def main(archive: str, command: str, seconds: float, packets: str) -> int | None
     show_cgroups()
     start_switch()
     rest_switch()
+    crowd.attend()
     words = json.loads(Path(command).read_text())
     if seconds:
         with recorded(packets):

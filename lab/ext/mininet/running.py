@@ -36,7 +36,7 @@ from lab.units import Size
 HERE = Path(__file__).parent
 SWITCH = ResolvedVariant(config=(HERE / "openvswitch.config",))
 PLACE, ARCHIVE, COMMAND = "/tmp/own", "script.tar", "command.json"  # in the guest
-INSIDE = ("inside.py", "recorder.py", "reporter.py", "every_python.py")
+INSIDE = ("inside.py", "crowd.py", "recorder.py", "reporter.py", "every_python.py")
 SAID = f"{outputs.PROGRAM}.out"
 STATUS = f"{outputs.PROGRAM}/status.json"
 FILES = f"{outputs.PROGRAM}/files/"  # the files that the script wrote

@@ -195,6 +195,31 @@ def test_open_vswitch_answers_before_there_is_a_network(run: Script, tmp_path: P
     assert said(run("first.sh")).splitlines()[-1] == "S"
 
 
+def test_a_controller_serves_more_than_16_switches_and_leaves_its_port_to_the_next(run: Script, tmp_path: Path) -> None:
+    """Open vSwitch's own controller serves 16, and lets the others wait. Mininet's authors build theirs for 4,096."""
+    (tmp_path / "many.py").write_text(
+        "from mininet.net import Mininet\nfrom mininet.topo import LinearTopo\n"
+        "for count in 17, 2:\n"
+        "    net = Mininet(LinearTopo(count), waitConnected=True)\n    net.start()\n"
+        "    print(count, 'switches, lost', net.ping([net.hosts[0], net.hosts[-1]]), 'percent')\n"
+        "    print('controllers', net.hosts[0].cmd('pgrep -c controller'))\n    net.stop()\n"
+    )
+    text = said(run("many.py"))
+    assert "17 switches, lost 0.0 percent" in text
+    assert "2 switches, lost 0.0 percent" in text
+    assert re.findall(r"^controllers (\d+)", text, re.MULTILINE) == ["2", "1"]
+
+
+@pytest.mark.nightly
+def test_a_tree_of_256_hosts_connects(run: Script, tmp_path: Path) -> None:
+    (tmp_path / "large.py").write_text(
+        "from mininet.net import Mininet\nfrom mininet.topolib import TreeTopo\n"
+        "net = Mininet(topo=TreeTopo(depth=2, fanout=16), waitConnected=True)\nnet.start()\n"
+        "print(len(net.hosts), 'hosts, lost', net.ping(net.hosts[::85]), 'percent')\nnet.stop()\n"
+    )
+    assert "256 hosts, lost 0.0 percent" in said(run("large.py"))
+
+
 def test_a_controller_with_v_does_not_stop_at_a_full_terminal(run: Script, tmp_path: Path) -> None:
     """Mininet's scratchnet.py starts it so."""
     (tmp_path / "verbose.py").write_text(
