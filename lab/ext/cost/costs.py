@@ -140,6 +140,7 @@ class CaseFigures:
             "claim": self.case.claim,
             "arms": list(self.case.arms),
             "unit": self.unit,
+            **({"skipped": self.case.skipped} if self.case.skipped else {}),
             "kernels": {name: self._plain(name) for name in (*self.case.counts, *self.case.missing)},
         }
 
@@ -210,8 +211,11 @@ class KernelCost:
     def without(self, case: CaseFigures) -> dict[str, str]:
         """Return the kernels that have no deciding figure, and why, by name.
 
-        A function that no kernel called in this case is no figure to compare, so that nothing is missing.
+        A function that no kernel called in this case is no figure to compare, so that nothing is missing. Nor is
+        anything missing from a case that no distribution kernel can run.
         """
+        if case.case.skipped:
+            return {}
         found = dict(case.case.missing)
         lacking = [name for name in self.kernels if name not in found and not self.figure(case, name)]
         if not self.function or any(self.figure(case, name) for name in self.kernels):
@@ -234,7 +238,8 @@ class KernelCost:
             return "open"
         if any(self.has_changed(case, kernel) for case in self.cases for kernel in self.kernels):
             return "changed"
-        return "open" if any(map(self.without, self.cases)) else "same"
+        figures = any(self.figure(case, name) for case in self.cases for name in self.kernels)
+        return "open" if not figures or any(map(self.without, self.cases)) else "same"
 
     @property
     def exit_code(self) -> int:

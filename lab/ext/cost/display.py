@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from lab.ext.cost.costs import CaseFigures, CostFigure, KernelCost
+from lab.ext.cost.costs import CaseFigures, CostFigure, FunctionChange, KernelCost
 from lab.ext.cost.counts import USER
 from lab.report.wording import DASH
 
-__all__ = ["PROGRAMS", "changed", "named", "number", "shown"]
+__all__ = ["PROGRAMS", "by", "changed", "named", "number", "shown", "skipped"]
 
 PROGRAMS = "programs"  # how USER is shown
 _ROWS = 8  # functions of a case
 _GIGA = 1e9
+_KERNELS = 3  # columns of a table of functions in 80 columns; of more kernels, it has the first and the last
 _FEW = 1000  # above it, a fraction of an instruction is not shown
 
 
@@ -26,7 +27,9 @@ def shown(cost: KernelCost) -> RenderableType:
     parts: list[RenderableType] = []
     for claim, cases in groupby(cost.cases, key=lambda each: each.case.claim):
         of_claim = list(cases)
-        parts += [Text(claim, style="bold"), _table(cost, of_claim)]
+        parts.append(Text(claim, style="bold"))
+        if any(any(case.case.counts.values()) for case in of_claim):
+            parts.append(_table(cost, of_claim))
         parts += [Text(f"  {line}", style="yellow") for line in _missing(cost, of_claim)]
         for case in of_claim:
             if any(case.case.counts.values()):
@@ -51,6 +54,12 @@ def changed(ratio: float | None) -> str:
 def named(function: str) -> str:
     """Return the name of a function as it is shown."""
     return PROGRAMS if function == USER else function
+
+
+def by(change: FunctionChange) -> str:
+    """Return the change of a function with its sign."""
+    sign = "+" if change.by > 0 else "−" if change.by else ""
+    return f"{sign}{number(abs(change.by))}"
 
 
 def _table(cost: KernelCost, cases: list[CaseFigures]) -> Table:
@@ -91,6 +100,16 @@ def _mean(figure: CostFigure | None) -> str:
 def _missing(cost: KernelCost, cases: list[CaseFigures]) -> Iterator[str]:
     for case in cases:
         yield from (f"{case.name}, kernel {name}: {reason}" for name, reason in cost.without(case).items())
+    yield from skipped(cases)
+
+
+def skipped(cases: Sequence[CaseFigures]) -> Iterator[str]:
+    """Yield why no distribution kernel can run some cases: a line for each reason, with the names of its arms."""
+    reasons: dict[str, list[str]] = {}
+    for case in cases:
+        if case.case.skipped:
+            reasons.setdefault(case.case.skipped, []).append(case.name)
+    yield from (f"{', '.join(names)}: {reason}" for reason, names in reasons.items())
 
 
 def _functions(cost: KernelCost, case: CaseFigures) -> Table:
@@ -99,13 +118,15 @@ def _functions(cost: KernelCost, case: CaseFigures) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     what = "largest changes" if len(there) > 1 else "most instructions"
     table.add_column(f"{case.name}: {what}, per {case.unit}", overflow="fold")
-    for name in there[:1] + there[-1:] if len(there) > 1 else there:
+    columns = there if len(there) <= _KERNELS else there[:1] + there[-1:]
+    for name in columns:
         table.add_column(name, justify="right", no_wrap=True)
     if len(there) > 1:
         table.add_column("change", justify="right", no_wrap=True)
+        of = [case.functions(name) for name in columns]
         for each in case.changes(there[0], there[-1])[:_ROWS]:
-            sign = f"{'+' if each.by > 0 else '−'}{number(abs(each.by))}"
-            table.add_row(f"  {named(each.name)}", number(each.base), number(each.new), sign)
+            values = [number(functions.get(each.name, 0.0)) for functions in of]
+            table.add_row(f"  {named(each.name)}", *values, by(each))
     else:
         functions = case.functions(there[0])
         for name in sorted(functions, key=lambda each: -functions[each])[:_ROWS]:
@@ -118,7 +139,7 @@ def _ending(cost: KernelCost) -> str:
         return "no answer: repeats differ, so the counts do not depend on the trial alone"
     if cost.outcome == "open":
         lacking = dict.fromkeys(name for case in cost.cases for name in cost.without(case))
-        return f"no answer for {', '.join(lacking)}"
+        return f"no answer for {', '.join(lacking)}" if lacking else "no answer: no distribution kernel can run this"
     repeated = any(each.repeat for case in cost.cases for of in case.case.counts.values() for each in of)
     ending = "all repeats are equal, to the last instruction" if repeated else ""
     if len(cost.kernels) > 1:

@@ -33,6 +33,7 @@ class CaseCost:
     messages: int | None  # what the workload declares
     counts: Mapping[str, tuple[TrialCounts, ...]]  # by the kernel's name, one for each seed and repeat
     missing: Mapping[str, str]  # by the kernel's name: why a kernel has no counts
+    skipped: str = ""  # why no distribution kernel can run the case: then nothing is missing, and nothing is compared
 
 
 def measure(
@@ -59,11 +60,14 @@ def measure(
     found: dict[tuple[str, str], CaseCost] = {}
     for kernel, of_kernel in zip(kernels, asked, strict=True):
         for key, each in _distinct(of_kernel).items():
-            counts, reason = _counts(each[0], ran)
             case = each[0].case
             messages = case.workload.writer().messages
             blank = CaseCost(case.claim, tuple(map(_label, each)), messages.count if messages else None, {}, {})
             known = found.get(key, blank)
+            if each[0].skipped and case.kernel is not None:
+                found[key] = replace(known, skipped=each[0].skipped)
+                continue
+            counts, reason = _counts(each[0], ran)
             found[key] = replace(
                 known,
                 counts={**known.counts, kernel.name: counts},

@@ -64,6 +64,8 @@ def _body(cost: KernelCost) -> Iterator[str]:
             for name, reason in cost.without(case).items():
                 yield f'<p class="missing">{escape(case.name)}, kernel {escape(name)}: {html.prose(reason)}</p>'
             yield from _case(cost, case)
+        for line in display.skipped(of_claim):
+            yield f'<p class="missing">{html.prose(line)}</p>'
 
 
 def _table(cost: KernelCost, cases: Sequence[CaseFigures]) -> str:
@@ -83,6 +85,8 @@ def _table(cost: KernelCost, cases: Sequence[CaseFigures]) -> str:
             if len(cost.kernels) > 1:
                 row.append(display.changed(cost.change(case, name)) if name != cost.base else DASH)
             rows.append(row)
+    if not rows:
+        return ""
     head = ["Arm", "Kernel", "All", *(f"Per {unit}" for unit in units), "Seeds"]
     head += [f"{cost.function} per call"] if cost.function else []
     return html.table([*head, "Change"] if len(cost.kernels) > 1 else head, rows)
@@ -110,24 +114,16 @@ def _case(cost: KernelCost, case: CaseFigures) -> Iterator[str]:
         f'<p class="key">Each width is a share of the instructions per {case.unit} on {escape(new)}.'
         f'<span class="swatch more"></span>more than on {escape(base)}<span class="swatch less"></span>fewer</p>'
     )
+    of = [case.functions(name) for name in there]
     rows = [
-        [
-            _code(each.name),
-            display.number(each.base),
-            display.number(each.new),
-            _by(each),
-        ]
+        [_code(each.name), *(display.number(each_of.get(each.name, 0.0)) for each_of in of), display.by(each)]
         for each in changes[:_ROWS]
     ]
-    yield html.folded("The functions that changed most", html.table(["Function", base, new, "Change"], rows))
+    yield html.folded("The functions that changed most", html.table(["Function", *there, "Change"], rows))
 
 
 def _code(function: str) -> str:
     return f"<code>{escape(display.named(function))}</code>"
-
-
-def _by(change: FunctionChange) -> str:
-    return f"{'+' if change.by > 0 else '−'}{display.number(abs(change.by))}"
 
 
 def _flame(changes: Sequence[FunctionChange], base: str, new: str) -> str:
@@ -163,7 +159,7 @@ def _cell(each: FunctionChange, of: float, total: float, base: str, new: str) ->
     name = display.named(each.name) if each.new / (total or of) >= _NAMED else ""
     said = f"{display.named(each.name)}: {display.number(each.new)}"
     if base != new:
-        said += f" on {new}, {display.number(each.base)} on {base} ({_by(each)})"
+        said += f" on {new}, {display.number(each.base)} on {base} ({display.by(each)})"
     return (
         f'<div class="{wide}cell {kind}" style="width:{100 * each.new / of:.3f}%;--much:{much:.0f}%" '
         f'title="{escape(said)}">{escape(name)}</div>'

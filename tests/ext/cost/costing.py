@@ -32,9 +32,10 @@ def cost(
     function: str | None = None,
     interest: float = 0.005,
     arm: str = "nodelay",
+    skipped: str = "",
 ) -> KernelCost:
     """Return the cost of one case of ten messages with these counts, by kernel."""
     names = [*of, *missing]
     kernels = {name: {"name": name, "version": f"{name}.1-1", "id": name * 4} for name in names}
-    case = CaseCost("tcp-nodelay/cork", (arm,), 10, of, missing)
+    case = CaseCost("tcp-nodelay/cork", (arm,), 10, of, missing, skipped)
     return KernelCost(kernels, (CaseFigures(case),), function, interest)

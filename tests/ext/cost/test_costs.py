@@ -98,6 +98,49 @@ def test_a_kernel_that_did_not_boot_is_no_answer() -> None:
     assert "no cost changed" not in text(found)
 
 
+HZ = "a distribution's kernel has no variant with HZ 250: --on uml has"
+
+
+def with_skipped(found: KernelCost) -> KernelCost:
+    more = [case for arm in ("hz-250 10 us", "hz-250 20 us") for case in cost({}, arm=arm, skipped=HZ).cases]
+    return replace(found, cases=(*found.cases, *more))
+
+
+def test_an_arm_that_no_distribution_kernel_can_run_is_no_missing_figure() -> None:
+    """Otherwise a claim with such an arm never says that nothing changed, and `git bisect` finds no good commit."""
+    same = with_skipped(cost({"7.2": PLAIN["7.2"], "7.3": PLAIN["7.2"]}))
+    assert (same.outcome, same.exit_code) == ("same", 0)
+    assert "no cost changed" in text(same)
+    for said in (
+        " ".join(text(same).split()),
+        page.render(same).replace("\N{NO-BREAK SPACE}", " ").replace("µs", "us"),
+    ):
+        assert said.count("HZ 250") == 1, "one line has all arms with the same reason"
+        assert "hz-250 10 us, hz-250 20 us: a distribution" in said
+    assert same.plain()["cases"][1]["skipped"] == HZ
+    assert with_skipped(cost(PLANTED)).exit_code == 1
+
+
+def test_a_claim_that_no_distribution_kernel_can_run_is_no_answer() -> None:
+    found = with_skipped(cost({}, {"7.2": "the guest did not boot"}))
+    found = replace(found, cases=found.cases[1:])
+    assert (found.outcome, found.exit_code) == ("open", 2)
+    assert "no answer: no distribution kernel can run this" in text(found)
+    assert "system call" not in text(found), "a table without rows"
+    assert "<table" not in page.render(found)
+
+
+def test_a_kernel_between_two_others_has_its_functions_in_the_tables() -> None:
+    """So a reader sees from which kernel to which a function changed."""
+    found = cost({"6.1": PLAIN["7.2"], "6.12": PLANTED["7.3"], "7.2": PLANTED["7.3"]})
+    line = next(line for line in text(found).splitlines() if line.lstrip().startswith("tcp_ack "))
+    assert line.split() == ["tcp_ack", "6,002", "8,002", "8,002", "+2,000"]
+    row = page.render(found).partition("<code>tcp_ack</code>")[2].partition("</tr>")[0]
+    assert re.findall(r">([\d,+]+)<", row) == ["6,002", "8,002", "8,002", "+2,000"]
+    more = text(cost(dict.fromkeys(("6.1", "6.6", "6.12", "7.2"), PLAIN["7.2"])))
+    assert re.search(r"per message +6\.1 +7\.2 +change", more), "four kernels leave no room for names"
+
+
 def test_a_function_that_one_kernel_did_not_call_is_no_answer() -> None:
     renamed = tuple(
         replace(each, functions={name: of for name, of in each.functions.items() if name != "tcp_ack"})

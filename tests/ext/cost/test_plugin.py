@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from lab import SmallWrites
+from lab.app.options import SuiteOptions
 from lab.base.building import Silent
 from lab.errors import InputError, MachineError
 from lab.ext.cost import api, measuring, plugin, symbols
@@ -76,6 +77,25 @@ def test_arms_that_differ_only_in_probes_are_one_case(counted: CountedKernel) ->
             assert "tcpdump" not in trial.tools
             assert trial.kernel["files"] == "0123456789abcdef"
             assert trial.kernel["counter"] == plugin.digest()
+
+
+def test_an_arm_of_a_variant_is_skipped_and_a_failed_trial_is_missing(
+    counted: CountedKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed = MachineError("the guest did not boot")
+    monkeypatch.setattr(
+        measuring, "_run", lambda _s, _k, trials, _o: dict.fromkeys((t.address for t in trials), failed)
+    )
+    other = replace(counted, name="6.1")
+    options = SuiteOptions(results=tmp_path / "results")
+    found = measuring.measure(find.find(["tcp-nodelay/nagle-stall"]), [other, counted], (1,), 1, options)
+    assert [case.arms for case in found] == [("defaults",), ("timers-on-their-tick",), ("hz-250",)]
+    assert [dict(case.missing) for case in found] == [dict.fromkeys(("6.1", "7.2"), str(failed)), {}, {}]
+    assert [case.skipped.rpartition("variant with ")[2] for case in found] == [
+        "",
+        "patch timers-on-their-tick.patch: --on uml has",
+        "HZ 250: --on uml has",
+    ]
 
 
 def test_a_distribution_kernel_has_no_variant(counted: CountedKernel) -> None:
