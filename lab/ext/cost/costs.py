@@ -10,6 +10,7 @@ from typing import Any, Literal
 from lab.errors import InputError
 from lab.ext.cost.counts import USER, TrialCounts, Unit
 from lab.ext.cost.measuring import CaseCost
+from lab.guest.saturation import SATURATED
 from lab.spec.errors import instead
 
 __all__ = ["CaseFigures", "CostFigure", "FunctionChange", "KernelCost"]
@@ -107,6 +108,11 @@ class CaseFigures:
 
         return self._figure(kernel, of)
 
+    def limited(self) -> dict[str, float]:
+        """Return the kernels on which the CPU limited the traffic, with the share of the time that it was busy."""
+        shares = {name: max((each.busy for each in self.seeds(name)), default=0.0) for name in self.case.counts}
+        return {name: share for name, share in shares.items() if share >= SATURATED}
+
     def unequal(self, kernel: str) -> list[str]:
         """Return how repeats of one seed differ on a kernel: a sentence for each seed. Empty if all are equal."""
         return [
@@ -158,6 +164,7 @@ class CaseFigures:
                     "repeat": each.repeat,
                     "kernel": each.kernel,
                     "programs": each.user,
+                    "busy": each.busy,
                     "units": each.units(self.case.messages),
                 }
                 for each in self.case.counts[kernel]

@@ -40,6 +40,7 @@ class TrialCounts:
     trial: str  # its address
     user: int  # instructions of programs
     functions: Mapping[str, FunctionCount]  # of the kernel, by name
+    busy: float = 0.0  # the share of the workload's time during which the guest's CPU was busy
 
     @property
     def kernel(self) -> int:
@@ -68,7 +69,10 @@ class TrialCounts:
 def read(record: Record) -> TrialCounts:
     """Return the counts in a record. Raises RecordError if it has none, or if they cannot be those of the workload."""
     user, functions = parse(record.text(OUTPUT), str(record.folder))
-    return TrialCounts(record.trial.seed, 0, record.address, user, functions)
+    busy = record.environment.get("cpu_busy", 0.0)
+    if not isinstance(busy, (int, float)):
+        raise RecordError(f"{record.folder} is damaged: cpu_busy is {str(busy)[:60]!r}, which is not a number")
+    return TrialCounts(record.trial.seed, 0, record.address, user, functions, busy)
 
 
 def bare(name: str) -> str:

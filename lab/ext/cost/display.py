@@ -13,7 +13,7 @@ from lab.ext.cost.costs import CaseFigures, CostFigure, FunctionChange, KernelCo
 from lab.ext.cost.counts import USER
 from lab.report.wording import DASH
 
-__all__ = ["PROGRAMS", "by", "changed", "named", "number", "shown", "skipped"]
+__all__ = ["PROGRAMS", "by", "changed", "limited", "named", "number", "shown", "skipped"]
 
 PROGRAMS = "programs"  # how USER is shown
 _ROWS = 8  # functions of a case
@@ -31,6 +31,7 @@ def shown(cost: KernelCost) -> RenderableType:
         if any(any(case.case.counts.values()) for case in of_claim):
             parts.append(_table(cost, of_claim))
         parts += [Text(f"  {line}", style="yellow") for line in _missing(cost, of_claim)]
+        parts += [Text(f"  {line}", style="dim") for line in limited(of_claim)]
         for case in of_claim:
             if any(case.case.counts.values()):
                 parts += [Text(""), _functions(cost, case)]
@@ -101,6 +102,16 @@ def _missing(cost: KernelCost, cases: list[CaseFigures]) -> Iterator[str]:
     for case in cases:
         yield from (f"{case.name}, kernel {name}: {reason}" for name, reason in cost.without(case).items())
     yield from skipped(cases)
+
+
+def limited(cases: Sequence[CaseFigures]) -> Iterator[str]:
+    """Yield on which kernels the CPU limited the traffic: a line for each case with such a kernel."""
+    for case in cases:
+        if found := case.limited():
+            shares = sorted({f"{100 * share:.0f}" for share in found.values()}, key=int)
+            busy = f"{shares[0]} %" if len(shares) == 1 else f"{shares[0]} to {shares[-1]} %"
+            on = "" if len(found) == len(case.case.counts) else f" on {', '.join(found)}"
+            yield f"{case.name}: the guest's CPU was busy for {busy} of the time{on}, so it limited the traffic"
 
 
 def skipped(cases: Sequence[CaseFigures]) -> Iterator[str]:

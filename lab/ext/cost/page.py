@@ -64,7 +64,7 @@ def _body(cost: KernelCost) -> Iterator[str]:
             for name, reason in cost.without(case).items():
                 yield f'<p class="missing">{escape(case.name)}, kernel {escape(name)}: {html.prose(reason)}</p>'
             yield from _case(cost, case)
-        for line in display.skipped(of_claim):
+        for line in (*display.skipped(of_claim), *display.limited(of_claim)):
             yield f'<p class="missing">{html.prose(line)}</p>'
 
 

@@ -141,6 +141,20 @@ def test_a_kernel_between_two_others_has_its_functions_in_the_tables() -> None:
     assert re.search(r"per message +6\.1 +7\.2 +change", more), "four kernels leave no room for names"
 
 
+def test_a_busy_cpu_is_named() -> None:
+    """The counts are right, but another CPU would have carried different traffic."""
+    busy, idle = (tuple(replace(each, busy=share) for each in PLAIN["7.2"]) for share in (0.987, 0.4))
+    one, both = cost({"6.1": busy, "7.2": idle}), cost({"6.1": busy, "7.2": (replace(busy[0], busy=1.0), busy[1])})
+    for found, said in (
+        (one, "nodelay: the guest's CPU was busy for 99 % of the time on 6.1, so it limited the traffic"),
+        (both, "nodelay: the guest's CPU was busy for 99 to 100 % of the time, so it limited the traffic"),
+    ):
+        assert said in " ".join(text(found).split())
+        assert said in page.render(found).replace("\N{NO-BREAK SPACE}", " ")
+    assert "busy" not in text(cost({"6.1": idle, "7.2": idle}))
+    assert one.plain()["cases"][0]["kernels"]["6.1"]["trials"][0]["busy"] == 0.987
+
+
 def test_a_function_that_one_kernel_did_not_call_is_no_answer() -> None:
     renamed = tuple(
         replace(each, functions={name: of for name, of in each.functions.items() if name != "tcp_ack"})

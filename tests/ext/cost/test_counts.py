@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.ext.cost.counts import USER, FunctionCount, TrialCounts, parse
+from lab.ext.cost.counts import USER, FunctionCount, TrialCounts, parse, read
 from lab.ext.cost.symbols import functions
-from lab.record.record import RecordError
+from lab.record.record import Record, RecordError
 
 TEXT = """700 0 user
 100 4 tcp_ack
@@ -42,6 +46,20 @@ def test_any_other_text_is_refused(text: str) -> None:
 def test_moments_that_are_not_the_workloads_are_refused(marks: int) -> None:
     with pytest.raises(RecordError, match="a program of the trial opened /proc/stat"):
         parse("1 1 tcp_ack\n" + "mark\n" * marks, "here")
+
+
+@pytest.mark.parametrize("busy", ["all of it", None, [1]])
+def test_a_busy_share_that_is_no_number_is_refused(busy: object) -> None:
+    class Fake:
+        folder, address, trial, environment = Path("here"), "a" * 64, SimpleNamespace(seed=1), {"cpu_busy": busy}
+
+        def text(self, _: str) -> str:
+            return TEXT
+
+    with pytest.raises(RecordError, match="here is damaged: cpu_busy"):
+        read(cast(Record, Fake()))
+    Fake.environment = {"cpu_busy": 0.5}
+    assert read(cast(Record, Fake())).busy == 0.5
 
 
 def test_units_are_calls_of_the_kernels_functions() -> None:
