@@ -8,6 +8,7 @@ from statistics import fmean
 from typing import Any, Literal
 
 from lab.errors import InputError
+from lab.ext.cost.areas import area
 from lab.ext.cost.counts import USER, TrialCounts, Unit
 from lab.ext.cost.measuring import CaseCost
 from lab.guest.saturation import SATURATED
@@ -134,6 +135,13 @@ class CaseFigures:
                     total[name] = total.get(name, 0.0) + instructions / number / len(counts)
         return total
 
+    def areas(self, kernel: str) -> dict[str, float]:
+        """Return the instructions of each area per unit, means over the seeds. A renamed function stays in its area."""
+        total: dict[str, float] = {}
+        for name, number in self.functions(kernel).items():
+            total[area(name)] = total.get(area(name), 0.0) + number
+        return total
+
     def changes(self, base: str, new: str) -> list[FunctionChange]:
         """Return the functions of two kernels, the largest change first."""
         before, after = self.functions(base), self.functions(new)
@@ -170,6 +178,7 @@ class CaseFigures:
                 for each in self.case.counts[kernel]
             ],
             "per": {unit: figure.plain() for unit, figure in named.items() if figure},
+            "areas": dict(sorted(self.areas(kernel).items())),
             "functions": {name: number for name, number in sorted(functions.items()) if number >= least},
         }
 

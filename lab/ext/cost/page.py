@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from itertools import groupby
 from pathlib import Path
@@ -114,12 +114,20 @@ def _case(cost: KernelCost, case: CaseFigures) -> Iterator[str]:
         f'<p class="key">Each width is a share of the instructions per {case.unit} on {escape(new)}.'
         f'<span class="swatch more"></span>more than on {escape(base)}<span class="swatch less"></span>fewer</p>'
     )
-    of = [case.functions(name) for name in there]
-    rows = [
-        [_code(each.name), *(display.number(each_of.get(each.name, 0.0)) for each_of in of), display.by(each)]
-        for each in changes[:_ROWS]
-    ]
-    yield html.folded("The functions that changed most", html.table(["Function", *there, "Change"], rows))
+    head = [*there, "Change"]
+    areas = [case.areas(name) for name in there]
+    names = sorted(dict.fromkeys(name for of in areas for name in of), key=lambda name: -areas[-1].get(name, 0.0))
+    rows = [[escape(name), *_numbers(name, areas)] for name in names]
+    yield html.folded("The areas", html.table(["Area", *head], rows))
+    functions = [case.functions(name) for name in there]
+    rows = [[_code(each.name), *_numbers(each.name, functions)] for each in changes[:_ROWS]]
+    yield html.folded("The functions that changed most", html.table(["Function", *head], rows))
+
+
+def _numbers(name: str, of: Sequence[Mapping[str, float]]) -> list[str]:
+    """Return the cells of a function or an area: its instructions on each kernel, and the change."""
+    numbers = [each.get(name, 0.0) for each in of]
+    return [*map(display.number, numbers), display.by(FunctionChange(name, numbers[0], numbers[-1]))]
 
 
 def _code(function: str) -> str:

@@ -216,6 +216,26 @@ def test_functions_have_areas() -> None:
     assert area("no_such_function") == "other"
 
 
+def test_a_renamed_function_stays_in_its_area() -> None:
+    """unmap_page_range() of 6.1 is __zap_vma_range() on 7.2: the areas show how much of a change is only the name."""
+    renamed = tuple(
+        replace(each, functions={name.removesuffix("_noprof"): of for name, of in each.functions.items()})
+        for each in PLAIN["7.2"]
+    )
+    found = cost({"6.1": renamed, "7.2": PLAIN["7.2"]})
+    (case,) = found.cases
+    assert {each.name for each in case.changes("6.1", "7.2") if each.by} == {
+        "kmem_cache_alloc",
+        "kmem_cache_alloc_noprof",
+    }
+    assert case.areas("6.1") == case.areas("7.2")
+    assert case.areas("7.2")["memory"] == pytest.approx(8501.5)
+    areas = page.render(found).partition("<summary>The areas</summary>")[2].partition("</table>")[0]
+    row = areas.partition(">memory<")[2].partition("</tr>")[0]
+    assert re.findall(r">([\d,+.]+)<", row) == ["8,502", "8,502", "0"]
+    assert case.plain()["kernels"]["7.2"]["areas"]["memory"] == pytest.approx(8501.5)
+
+
 def test_each_beginning_of_a_name_decides_the_area_of_a_function() -> None:
     named = {of: [name for declared, name in AREAS if declared == of] for of in areas._AREAS}
     assert [
