@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 import tempfile
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 from lab.base import foreign
@@ -22,9 +23,11 @@ from lab.machine.kernel.vm.stock import StockKernel
 from lab.runner.memory import MEMORY
 from lab.spec.errors import suggestion
 
-__all__ = ["functions", "read", "require", "table"]
+__all__ = ["UNNAMED", "functions", "read", "require", "table"]
 
-_FILE = "functions.txt"  # in the kernel's folder
+UNNAMED = "no_symbol"  # code that no function has, such as compiled BPF programs, which are between the modules
+_FILE = "symbols.txt"  # in the kernel's folder
+_PAGE = 4096
 _LONGEST = 256 << 20  # bytes of /proc/kallsyms
 _CODE = "tTwW"  # the types of functions, as nm prints them
 _LINE = re.compile(r"([0-9a-f]{16}) (\w) (\S+)(?:\t\[(\S+)\])?")
@@ -88,13 +91,19 @@ def functions(kallsyms: str) -> Iterator[tuple[int, str]]:
     """Yield the address and name of each function in a text like /proc/kallsyms, sorted by address.
 
     A module's function is named "MODULE:NAME". If an address has several names, the name is the one with
-    the fewest underscores at its start.
+    the fewest underscores at its start. The last function of a module, and of the kernel itself, ends with its page:
+    the code after it is UNNAMED.
     """
     found: dict[int, str] = {}
     for address, name in _symbols(kallsyms.splitlines()):
         known = found.get(address)
         found[address] = name if known is None else min(known, name, key=_plainness)
-    yield from sorted(found.items())
+    symbols = sorted(found.items())
+    for (start, name), (following, other) in pairwise([*symbols, (1 << 64, "")]):
+        yield start, name
+        end = (start // _PAGE + 1) * _PAGE
+        if _module(name) != _module(other) and end < following:
+            yield end, UNNAMED
 
 
 def _symbols(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
@@ -103,6 +112,11 @@ def _symbols(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
         if match is None or match[2] not in _CODE or match[3].startswith(_PADDING) or not int(match[1], 16) >> 63:
             continue
         yield int(match[1], 16), f"{match[4]}:{match[3]}" if match[4] else match[3]
+
+
+def _module(name: str) -> str:
+    """Return the module of a function, or "" for the kernel itself. The end of all symbols is in no module."""
+    return name.rpartition(":")[0] if name else "\0"
 
 
 def _plainness(name: str) -> tuple[int, int, str]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.ext.cost.counts import USER, FunctionCount, TrialCounts, parse, read
-from lab.ext.cost.symbols import functions
+from lab.ext.cost.symbols import UNNAMED, functions
 from lab.record.record import Record, RecordError
 
 TEXT = """700 0 user
@@ -89,7 +89,31 @@ no symbol at all
     assert list(functions(text)) == [
         (0xFFFFFFFF82000000, "tcp_ack"),
         (0xFFFFFFFF82000010, "memcpy"),
+        (0xFFFFFFFF82001000, UNNAMED),
         (0xFFFFFFFFC0201000, "veth:veth_xmit"),
+        (0xFFFFFFFFC0202000, UNNAMED),
+    ]
+
+
+def test_code_between_modules_belongs_to_no_function() -> None:
+    """A compiled BPF program is there, and is no part of the module before it."""
+    text = """ffffffff83e0bd30 t handshake_exit
+ffffffffc0400010 t veth_xmit\t[veth]
+ffffffffc0404620 t veth_exit\t[veth]
+ffffffffc0405000 t ifb_stats64\t[ifb]
+ffffffffc0405ff0 t ifb_exit\t[ifb]
+ffffffffc0406fff t bpf_prog_6deef7357e7b4530\t[bpf]
+"""
+    assert list(functions(text)) == [
+        (0xFFFFFFFF83E0BD30, "handshake_exit"),
+        (0xFFFFFFFF83E0C000, UNNAMED),
+        (0xFFFFFFFFC0400010, "veth:veth_xmit"),
+        (0xFFFFFFFFC0404620, "veth:veth_exit"),  # ifb begins with the next page
+        (0xFFFFFFFFC0405000, "ifb:ifb_stats64"),
+        (0xFFFFFFFFC0405FF0, "ifb:ifb_exit"),
+        (0xFFFFFFFFC0406000, UNNAMED),
+        (0xFFFFFFFFC0406FFF, "bpf:bpf_prog_6deef7357e7b4530"),
+        (0xFFFFFFFFC0407000, UNNAMED),
     ]
 
 

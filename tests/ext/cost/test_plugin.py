@@ -133,11 +133,11 @@ def test_a_folder_that_cannot_be_written_is_one_message(
 ) -> None:
     monkeypatch.setattr(symbols, "read", lambda _: "ffffffff82000000 t tcp_ack\n")
     counted.stock.folder.write_text("")
-    with pytest.raises(MachineError, match=r"cannot write .*functions"):
+    with pytest.raises(MachineError, match=r"cannot write .*symbols"):
         symbols.table(counted.stock, Silent())
     counted.stock.folder.unlink()
     made = symbols.table(counted.stock, Silent())
-    assert made.read_text() == "ffffffff82000000 tcp_ack\n"
+    assert made.read_text() == f"ffffffff82000000 tcp_ack\nffffffff82001000 {symbols.UNNAMED}\n"
     assert {path.name for path in made.parent.iterdir()} == {made.name, "lock"}
     monkeypatch.setattr(symbols, "read", lambda _: "")
     assert symbols.table(counted.stock, Silent()) == made
