@@ -172,7 +172,7 @@ class CaseFigures:
                     "repeat": each.repeat,
                     "kernel": each.kernel,
                     "programs": each.user,
-                    "busy": each.busy,
+                    "busy": round(each.busy, 3),
                     "units": each.units(self.case.messages),
                 }
                 for each in self.case.counts[kernel]

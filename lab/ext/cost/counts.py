@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from lab.ext.cost.plugin import OUTPUT
+from lab.guest import outputs
 from lab.record.record import Record, RecordError
 
 __all__ = ["USER", "FunctionCount", "TrialCounts", "Unit", "bare", "parse", "read"]
@@ -40,7 +41,12 @@ class TrialCounts:
     trial: str  # its address
     user: int  # instructions of programs
     functions: Mapping[str, FunctionCount]  # of the kernel, by name
-    busy: float = 0.0  # the share of the workload's time during which the guest's CPU was busy
+    seconds: float = 0.0  # of the guest's time that the workload took
+
+    @property
+    def busy(self) -> float:
+        """The share of the workload's time in which the guest's CPU was busy, because an instruction takes 1 ns."""
+        return min(1.0, (self.kernel + self.user) / 1e9 / self.seconds) if self.seconds else 0.0
 
     @property
     def kernel(self) -> int:
@@ -69,10 +75,11 @@ class TrialCounts:
 def read(record: Record) -> TrialCounts:
     """Return the counts in a record. Raises RecordError if it has none, or if they cannot be those of the workload."""
     user, functions = parse(record.text(OUTPUT), str(record.folder))
-    busy = record.environment.get("cpu_busy", 0.0)
-    if not isinstance(busy, (int, float)):
-        raise RecordError(f"{record.folder} is damaged: cpu_busy is {str(busy)[:60]!r}, which is not a number")
-    return TrialCounts(record.trial.seed, 0, record.address, user, functions, busy)
+    try:
+        seconds = float(record.json(outputs.CPU)["elapsed"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise RecordError(f"{record.folder}: output '{outputs.CPU}' is not an account of CPU time") from error
+    return TrialCounts(record.trial.seed, 0, record.address, user, functions, seconds)
 
 
 def bare(name: str) -> str:

@@ -143,8 +143,9 @@ def test_a_kernel_between_two_others_has_its_functions_in_the_tables() -> None:
 
 def test_a_busy_cpu_is_named() -> None:
     """The counts are right, but another CPU would have carried different traffic."""
-    busy, idle = (tuple(replace(each, busy=share) for each in PLAIN["7.2"]) for share in (0.987, 0.4))
-    one, both = cost({"6.1": busy, "7.2": idle}), cost({"6.1": busy, "7.2": (replace(busy[0], busy=1.0), busy[1])})
+    whole = (counts(1).kernel + counts(1).user) / 1e9
+    busy, idle, full = (tuple(replace(counts(1), seconds=whole / share) for _ in "1") for share in (0.987, 0.4, 1.0))
+    one, both = cost({"6.1": busy, "7.2": idle}), cost({"6.1": busy, "7.2": full})
     for found, said in (
         (one, "nodelay: the guest's CPU was busy for 99 % of the time on 6.1, so it limited the traffic"),
         (both, "nodelay: the guest's CPU was busy for 99 to 100 % of the time, so it limited the traffic"),

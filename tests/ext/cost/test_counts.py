@@ -48,18 +48,32 @@ def test_moments_that_are_not_the_workloads_are_refused(marks: int) -> None:
         parse("1 1 tcp_ack\n" + "mark\n" * marks, "here")
 
 
-@pytest.mark.parametrize("busy", ["all of it", None, [1]])
-def test_a_busy_share_that_is_no_number_is_refused(busy: object) -> None:
-    class Fake:
-        folder, address, trial, environment = Path("here"), "a" * 64, SimpleNamespace(seed=1), {"cpu_busy": busy}
+class Fake:
+    folder, address, trial = Path("here"), "a" * 64, SimpleNamespace(seed=1)
 
-        def text(self, _: str) -> str:
-            return TEXT
+    def __init__(self, account: object) -> None:
+        self._account = account
 
-    with pytest.raises(RecordError, match="here is damaged: cpu_busy"):
-        read(cast(Record, Fake()))
-    Fake.environment = {"cpu_busy": 0.5}
-    assert read(cast(Record, Fake())).busy == 0.5
+    def text(self, _: str) -> str:
+        return TEXT
+
+    def json(self, _: str) -> object:
+        return self._account
+
+
+@pytest.mark.parametrize("account", ["all of it", None, {}, {"elapsed": "long"}, {"elapsed": None}])
+def test_an_account_of_cpu_time_without_its_seconds_is_refused(account: object) -> None:
+    with pytest.raises(RecordError, match=r"here: output 'cpu\.json' is not an account"):
+        read(cast(Record, Fake(account)))
+
+
+def test_the_busy_share_is_the_instructions_over_the_time() -> None:
+    """An instruction takes a nanosecond. The guest's own account has ticks, so it is wrong for a short workload."""
+    found = read(cast(Record, Fake({"elapsed": 1e-6})))
+    assert found.kernel + found.user == 864
+    assert found.busy == pytest.approx(0.864)
+    assert read(cast(Record, Fake({"elapsed": 0.0}))).busy == 0.0
+    assert read(cast(Record, Fake({"elapsed": 1e-7}))).busy == 1.0
 
 
 def test_units_are_calls_of_the_kernels_functions() -> None:
