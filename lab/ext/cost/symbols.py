@@ -31,6 +31,7 @@ _PAGE = 4096
 _LONGEST = 256 << 20  # bytes of /proc/kallsyms
 _CODE = "tTwW"  # the types of functions, as nm prints them
 _LINE = re.compile(r"([0-9a-f]{16}) (\w) (\S+)(?:\t\[(\S+)\])?")
+_EDGE = re.compile(r"_*\w*(?:text|thunk)_(?:start|begin|end)|_[se]?\w*text")  # where the linker's sections meet
 _PADDING = "__pfx_"  # names the bytes before a function, which never run
 
 
@@ -90,9 +91,9 @@ def require(function: str, table: Path, kernel: str) -> None:
 def functions(kallsyms: str) -> Iterator[tuple[int, str]]:
     """Yield the address and name of each function in a text like /proc/kallsyms, sorted by address.
 
-    A module's function is named "MODULE:NAME". If an address has several names, the name is the one with
-    the fewest underscores at its start. The last function of a module, and of the kernel itself, ends with its page:
-    the code after it is UNNAMED.
+    A module's function is named "MODULE:NAME". If an address has several names, the name is the one with the fewest
+    underscores at its start, and the edge of a section only if no function begins there. The last function of a module,
+    and of the kernel itself, ends with its page: the code after it is UNNAMED.
     """
     found: dict[int, str] = {}
     for address, name in _symbols(kallsyms.splitlines()):
@@ -119,6 +120,6 @@ def _module(name: str) -> str:
     return name.rpartition(":")[0] if name else "\0"
 
 
-def _plainness(name: str) -> tuple[int, int, str]:
+def _plainness(name: str) -> tuple[bool, int, int, str]:
     bare = name.rpartition(":")[2]
-    return len(bare) - len(bare.lstrip("_")), len(bare), name
+    return _EDGE.fullmatch(bare) is not None, len(bare) - len(bare.lstrip("_")), len(bare), name

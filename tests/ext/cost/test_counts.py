@@ -109,6 +109,22 @@ no symbol at all
     ]
 
 
+def test_the_edge_of_a_section_is_no_function() -> None:
+    """The thunks of 6.12 had the name of the section before them, so that no kernel but 7.2 seemed to have them."""
+    text = """ffffffff81d198c0 T __softirqentry_text_end
+ffffffff81d198c0 T __indirect_thunk_start
+ffffffff81d198c0 T __x86_indirect_thunk_array
+ffffffff81d198c0 T __x86_indirect_thunk_rax
+ffffffff81d198e0 T __x86_indirect_thunk_rcx
+ffffffff82000000 T _etext
+"""
+    assert list(functions(text))[:3] == [
+        (0xFFFFFFFF81D198C0, "__x86_indirect_thunk_rax"),
+        (0xFFFFFFFF81D198E0, "__x86_indirect_thunk_rcx"),
+        (0xFFFFFFFF82000000, "_etext"),
+    ]
+
+
 def test_code_between_modules_belongs_to_no_function() -> None:
     """A compiled BPF program is there, and is no part of the module before it."""
     text = """ffffffff83e0bd30 t handshake_exit
