@@ -13,7 +13,7 @@ from lab.ext.cost.costs import CaseFigures, CostFigure, FunctionChange, KernelCo
 from lab.ext.cost.counts import USER
 from lab.report.wording import DASH
 
-__all__ = ["PROGRAMS", "by", "changed", "limited", "named", "number", "shown", "skipped"]
+__all__ = ["PROGRAMS", "by", "changed", "ending", "limited", "named", "number", "shown", "skipped"]
 
 PROGRAMS = "programs"  # how USER is shown
 _ROWS = 8  # functions of a case
@@ -37,7 +37,7 @@ def shown(cost: KernelCost) -> RenderableType:
                 parts += [Text(""), _functions(cost, case)]
         parts.append(Text(""))
     parts += [Text(line, style="red") for line in cost.unequal]
-    return Group(*parts, Text(_ending(cost), style="bold"))
+    return Group(*parts, Text(ending(cost), style="bold"))
 
 
 def number(value: float | None) -> str:
@@ -145,17 +145,18 @@ def _functions(cost: KernelCost, case: CaseFigures) -> Table:
     return table
 
 
-def _ending(cost: KernelCost) -> str:
+def ending(cost: KernelCost) -> str:
+    """Return what the comparison found, and whether repeats are equal, in one line."""
     if cost.unequal:
         return "no answer: repeats differ, so the counts do not depend on the trial alone"
     if cost.outcome == "open":
         lacking = dict.fromkeys(name for case in cost.cases for name in cost.without(case))
         return f"no answer for {', '.join(lacking)}" if lacking else "no answer: no distribution kernel can run this"
     repeated = any(each.repeat for case in cost.cases for of in case.case.counts.values() for each in of)
-    ending = "all repeats are equal, to the last instruction" if repeated else ""
+    equal = "all repeats are equal, to the last instruction" if repeated else ""
     if len(cost.kernels) > 1:
-        return f"{_comparison(cost)}; {ending}" if ending else _comparison(cost)
-    return ending or "the figures count the kernel's instructions; all: kernel and programs"
+        return f"{_comparison(cost)}; {equal}" if equal else _comparison(cost)
+    return equal or "the figures count the kernel's instructions; all: kernel and programs"
 
 
 def _comparison(cost: KernelCost) -> str:

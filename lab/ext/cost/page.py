@@ -56,6 +56,9 @@ def _body(cost: KernelCost) -> Iterator[str]:
     )
     versions = "; ".join(f"{name}: Linux {kernel['version']}" for name, kernel in cost.kernels.items())
     yield f'<p class="source">{escape(versions)}</p>'
+    ending = display.ending(cost)
+    yield f"<p><strong>{escape(ending[0].upper() + ending[1:])}.</strong></p>"
+    yield from (f'<p class="missing">{escape(line)}</p>' for line in cost.unequal)
     for number, (claim, cases) in enumerate(groupby(cost.cases, key=lambda each: each.case.claim)):
         of_claim = list(cases)
         yield html.heading(f"claim-{number}", escape(claim))

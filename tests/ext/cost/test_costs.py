@@ -80,6 +80,9 @@ def test_repeats_that_differ_are_named() -> None:
     assert other.exit_code == 2, "a difference of repeats is no change of cost"
     assert "no answer: repeats differ" in text(other)
     assert "repeat 1 took 500,051 instructions, and repeat 0 took 500,050" in other.unequal[0]
+    assert "All repeats are equal, to the last instruction." in page.render(same)
+    assert "No answer: repeats differ" in page.render(other)
+    assert "repeat 1 took 500,051 instructions" in page.render(other)
 
 
 def test_a_kernel_without_counts_has_its_reason() -> None:
@@ -89,6 +92,7 @@ def test_a_kernel_without_counts_has_its_reason() -> None:
     assert "no answer for 7.2" in text(found)
     assert found.plain()["cases"][0]["kernels"]["7.2"] == {"missing": "the trial is invalid: a wire was wrong"}
     assert "a wire was wrong" in page.render(found)
+    assert "No answer for 7.2-Mine." in page.render(cost({}, {"7.2-Mine": "the guest did not boot"}))
 
 
 def test_a_kernel_that_did_not_boot_is_no_answer() -> None:
