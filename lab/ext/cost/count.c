@@ -5,10 +5,10 @@
  * function's counter, without a call. An instruction that faults and runs again counts each time it starts.
  *
  * Arguments: symbols=FILE names a file with a line "ADDRESS NAME" for each function of the kernel, sorted by address.
- * mark=NAME is a function that marks a moment when it is entered, from=N is the first moment that counts (from 1), and
- * to=N is the last. out=FILE is where the counts go: "INSTRUCTIONS CALLS NAME" for each function that ran between the
- * two moments. A call is an execution of a function's first instruction. Code outside the kernel is "user". Each moment
- * after that adds a line "mark", so that a reader sees whether there were more moments than it expected.
+ * mark=NAME is a function that marks a moment when it is entered, and from=N is the first moment that counts (from 1).
+ * The last but one is the last that counts, because programs may enter the function in between. out=FILE is where the
+ * counts go: "INSTRUCTIONS CALLS NAME" for each function that ran between the two moments, and at last a line "mark". A
+ * call is an execution of a function's first instruction. Code outside the kernel is "user".
  *
  * The declarations are those of QEMU's plugin interface, version 1 (QEMU 4.2 to 8.2), as docs/devel/tcg-plugins.rst of
  * QEMU describes it. Debian does not package the header.
@@ -50,9 +50,9 @@ static struct function {
 	char *name;
 } *functions; /* the first is all code outside the kernel */
 static size_t total;
-static struct count *now, *then;
+static struct count *now, *begin, *end;
 static uint64_t mark;
-static long from, to, moment;
+static long from, moment;
 static const char *out;
 
 static void write_counts(void)
@@ -62,12 +62,13 @@ static void write_counts(void)
 	if (!file)
 		return; /* a reader finds no counts, and reports that */
 	for (size_t each = 0; each < total; each++) {
-		uint64_t instructions = now[each].instructions - then[each].instructions;
+		uint64_t instructions = end[each].instructions - begin[each].instructions;
 
 		if (instructions)
 			fprintf(file, "%llu %llu %s\n", (unsigned long long)instructions,
-				(unsigned long long)(now[each].calls - then[each].calls), functions[each].name);
+				(unsigned long long)(end[each].calls - begin[each].calls), functions[each].name);
 	}
+	fputs("mark\n", file);
 	fclose(file);
 }
 
@@ -75,18 +76,10 @@ static void at_mark(unsigned cpu, void *data)
 {
 	(void)cpu, (void)data;
 	moment++;
-	if (moment == from)
-		memcpy(then, now, total * sizeof(*now));
-	else if (moment == to)
-		write_counts();
-	else if (moment > to) {
-		FILE *file = fopen(out, "a");
-
-		if (file) {
-			fputs("mark\n", file);
-			fclose(file);
-		}
-	}
+	if (moment > from + 1)
+		write_counts(); /* up to the moment before, which is the last but one, unless another one follows */
+	if (moment >= from)
+		memcpy(moment == from ? begin : end, now, total * sizeof(*now));
 }
 
 /* The last function that starts at or before the address. */
@@ -155,8 +148,9 @@ static int read_symbols(const char *path, const char *marking)
 	}
 	fclose(file);
 	now = calloc(total, sizeof(*now));
-	then = calloc(total, sizeof(*then));
-	return now && then && mark ? 0 : -1;
+	begin = calloc(total, sizeof(*begin));
+	end = calloc(total, sizeof(*end));
+	return now && begin && end && mark ? 0 : -1;
 }
 
 EXPORT int qemu_plugin_install(uint64_t id, const void *about, int argc, char **argv)
@@ -175,14 +169,12 @@ EXPORT int qemu_plugin_install(uint64_t id, const void *about, int argc, char **
 			marking = value;
 		else if (!strncmp(argv[each], "from=", 5))
 			from = atol(value);
-		else if (!strncmp(argv[each], "to=", 3))
-			to = atol(value);
 		else if (!strncmp(argv[each], "out=", 4))
 			out = value;
 		else
 			return -1;
 	}
-	if (!symbols || !marking || !out || from < 1 || to <= from || read_symbols(symbols, marking)) {
+	if (!symbols || !marking || !out || from < 1 || read_symbols(symbols, marking)) {
 		fprintf(stderr, "count: it cannot start with these arguments\n");
 		return -1;
 	}

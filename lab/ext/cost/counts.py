@@ -110,8 +110,5 @@ def parse(text: str, where: str) -> tuple[int, dict[str, FunctionCount]]:
         of[0] += instructions
         of[1] += 0 if _PART.search(name) else calls
     if marks != 1:
-        raise RecordError(
-            f"{where}: {OUTPUT} is not the workload's count, because a program of the trial opened /proc/stat; this "
-            "marks the start and the end of the count"
-        )
+        raise RecordError(f"{where} is damaged: {OUTPUT} has no end")
     return user, {name: FunctionCount(*of) for name, of in sorted(found.items())}

@@ -16,8 +16,9 @@ __all__ = ["OUTPUT", "SOURCE", "arguments", "check", "digest"]
 SOURCE = Path(__file__).with_name("count.c")
 OUTPUT = "instructions.txt"  # in the trial's out/
 # The kernel's function that opens /proc/stat. A counted trial with the probe CpuTime opens the file four times: the
-# probe and `lab.guest.saturation` do so before and after the workload. The innermost two enclose the workload alone.
-MARK, FIRST, LAST = "stat_open", 2, 3
+# probe and `lab.guest.saturation` do so before and after the workload. The second and the last but one enclose the
+# workload alone. The workload's own programs may open the file in between.
+MARK, FIRST = "stat_open", 2
 NEWER = 9  # the first major version of QEMU with a different plugin interface
 
 
@@ -33,7 +34,6 @@ def arguments(home: Path, symbols: Path) -> tuple[str, str]:
         "symbols": symbols,
         "mark": MARK,
         "from": FIRST,
-        "to": LAST,
         "out": f"out/{OUTPUT}",  # QEMU runs in the trial's folder
     }
     return "-plugin", ",".join(f"{name}={str(value).replace(',', ',,')}" for name, value in given.items())

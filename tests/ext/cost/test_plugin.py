@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from lab import SmallWrites
+from lab import Program, SmallWrites
 from lab.app.options import SuiteOptions
 from lab.base.building import Silent
 from lab.errors import InputError, MachineError
@@ -17,6 +17,7 @@ from lab.ext.cost import api, measuring, plugin, symbols
 from lab.ext.cost.counts import read
 from lab.ext.cost.kernel import CountedKernel
 from lab.guest.probe import CpuTime
+from lab.guest.workload import Workload
 from lab.machine.kernel.base import Start
 from lab.machine.kernel.vm import qemu, root, stock
 from lab.record.record import Record
@@ -41,7 +42,7 @@ def test_the_plugin_is_compiled_once_and_told_what_to_count(tmp_path: Path, monk
     assert option == "-plugin"
     told = dict(each.split("=", 1) for each in given.replace(",,", "\0").split(","))
     assert told["symbols"] == "/a\0b/functions.txt"
-    assert (told["mark"], told["from"], told["to"]) == ("stat_open", "2", "3")
+    assert (told["mark"], told["from"]) == ("stat_open", "2")
     assert told["out"] == "out/instructions.txt"
     assert ctypes.c_int.in_dll(ctypes.CDLL(told["file"]), "qemu_plugin_version").value == 1
     assert plugin.arguments(tmp_path, Path("/a,b/functions.txt")) == (option, given)
@@ -149,9 +150,11 @@ def test_a_folder_that_cannot_be_written_is_one_message(
 WORKLOAD = SmallWrites(client="host", server="host", messages=20, way="nodelay")
 
 
-def _counted(perform: Perform, kernel: stock.StockKernel, into: Path, **given: int) -> Record:
+def _counted(
+    perform: Perform, kernel: stock.StockKernel, into: Path, workload: Workload = WORKLOAD, **given: int
+) -> Record:
     on = CountedKernel(kernel.name, kernel, symbols.table(kernel, Silent()))
-    return perform("loopback", WORKLOAD, [CpuTime()], on=on, clock="virtual", into=into, **given)
+    return perform("loopback", workload, [CpuTime()], on=on, clock="virtual", into=into, **given)
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +184,18 @@ def test_a_trial_is_counted_by_function(perform: Perform, shipped: stock.StockKe
     assert found.functions["tcp_ack"].calls >= 20
     assert 100 < found.functions["tcp_v4_rcv"].instructions / found.functions["tcp_v4_rcv"].calls < 1000
     assert found.kernel / units["segment"] < 60_000
+
+
+@pytest.mark.nightly
+@pytest.mark.guest
+@pytest.mark.needs(qemu.PROGRAM, "cc", "ip", "cat", "sh")
+def test_a_program_of_the_trial_may_read_the_file_that_marks_the_count(
+    perform: Perform, shipped: stock.StockKernel, tmp_path: Path
+) -> None:
+    reads = Program(argv=("sh", "-c", "cat /proc/stat /proc/stat >/dev/null"), client="host", server="host")
+    found = read(_counted(perform, shipped, tmp_path / "results", reads))
+    assert found.functions["stat_open"].calls == 1 + 2, "the first moment, and the program's; the last is the end"
+    assert found.functions["__x64_sys_execve"].calls >= 2
 
 
 @pytest.mark.emulated
