@@ -43,7 +43,7 @@ UNUSED = {  # parts of Python's library
 }
 UNCHECKED_HASH = py_compile.PycInvalidationMode.UNCHECKED_HASH
 LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+) \(0x", re.MULTILINE)  # a library in ldd's output
-OUTSIDE = {"cli", "metric", "model", "comparison", "report", "verdict"}  # layers that no guest needs
+ROOMS = {"base", "guest", "machine", "spec"}  # of the lab, which a guest imports
 # Without PYTHONHASHSEED, Python would wait until the kernel has enough randomness, which only `init` gives it.
 INIT = """#!/bin/sh
 PYTHONHASHSEED=0 PYTHONPATH={package} exec {python} -S -B -P -m lab.machine.kernel.vm.init
@@ -125,12 +125,13 @@ def _python() -> Iterator[Path | str]:
 
 
 def _lab() -> Iterator[str]:
-    """Yield only the lab's sources.
+    """Yield the sources of the lab's rooms that a guest imports, so that a change elsewhere changes no address.
 
     Existing bytecode depends on earlier runs, so `_bytecode` generates all bytecode anew.
     """
     for path in _tree(str(PACKAGE / "lab")):
-        if path.endswith(".py") and Path(path).relative_to(PACKAGE).parts[1] not in OUTSIDE:
+        room = Path(path).relative_to(PACKAGE).parts[1]
+        if path.endswith(".py") and (room in ROOMS or room.endswith(".py")):
             yield path
 
 
