@@ -1,4 +1,4 @@
-"""`import lab`, as notebooks, scripts and the interpreter's prompt use it, on records that nobody ran."""
+"""`import lab`, as notebooks, scripts and the interpreter's prompt use it, on records that no trial made."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ HISTORY = """sentence:
 
 
 def write(place: Path, verdict: str) -> None:
-    """Declare a claim `sentence`, with that verdict on records that nobody ran."""
+    """Declare a claim `sentence`, with that verdict on records that no trial made."""
     folder = place / "experiments" / "toy"
     header = (folder / "header.py").read_text()
     start, end = header.index("    arms=("), header.index("    tolerance=")

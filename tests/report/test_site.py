@@ -1,4 +1,4 @@
-"""Pages end to end: notebooks executed in a kernel of their own, on records that nobody ran."""
+"""Pages end to end: notebooks executed in a kernel of their own, on records that no trial made."""
 
 import json
 import re

@@ -77,7 +77,7 @@ static void at_mark(unsigned cpu, void *data)
 	(void)cpu, (void)data;
 	moment++;
 	if (moment > from + 1)
-		write_counts(); /* up to the moment before, which is the last but one, unless another one follows */
+		write_counts(); /* up to the moment before, which is the last but one unless a further moment comes */
 	if (moment >= from)
 		memcpy(moment == from ? begin : end, now, total * sizeof(*now));
 }

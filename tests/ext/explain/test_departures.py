@@ -215,7 +215,7 @@ def test_a_gap_within_a_write_shows_that_the_buffer_ends_the_others_too(tmp_path
 
 
 def test_pairs_that_leave_just_as_acks_arrive_may_be_paced(tmp_path: Path) -> None:
-    """Ten pairs leave within 18 ms, in a round trip of 40 ms, each as the ACK of another one comes.
+    """Ten pairs leave within 18 ms, in a round trip of 40 ms, each as the ACK of another pair comes.
 
     The flight does not grow. A program that is slow would write more at a time.
     """
