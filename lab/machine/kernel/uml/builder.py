@@ -85,8 +85,8 @@ def build(
     `name` is a series ("7.2"), or a variant's name that starts with a series ("7.2-mss"); None means the newest series.
     The name of an unnamed variant is derived from its patches, `config` and `hz` (ticks per second, 100 to 1000).
     `config` holds fragments: options that override the lab's options. `files` are C files of the kernel's network code
-    with changes, or new congestion controls of one file each. They count as patches. A kernel with changes only in such
-    files takes seconds (see `relinking`). Instead of a fetched source, the function builds `source_file` (a .deb or a
+    or timers with changes, or new congestion controls of one file each. They count as patches. A kernel with changes
+    only in such files takes seconds (see `relinking`). Instead of a fetched source, the function builds `source_file` (a .deb or a
     tar file) or `tree` (a folder in its current state), if given. A kernel from a tree has the name of the tree's
     folder. `refresh` looks for a newer source; without `refresh`, the build uses the source found last, and a kernel
     that is already built needs no network. With `trust`, patches and fragments are compiled even if this machine cannot

@@ -1,8 +1,8 @@
 """Keep the parts of a built kernel that a changed C file needs, and build a kernel from these parts in seconds.
 
 The build of a plain kernel packs the parts into one file beside the kernel: the kernel's objects, the sources and
-headers of the network code, the programs of the last steps, and the exact commands of these steps. The lab builds a
-kernel with changes in C files of the network code from these parts: it compiles the files, and links. The bytes are
+headers of the network code and of the timers, the programs of the last steps, and the exact commands of these steps.
+The lab builds a kernel with changes in such C files from these parts: it compiles the files, and links. The bytes are
 those of a whole build with the same changes, because the commands, their order and all other objects are the same.
 """
 
@@ -35,17 +35,18 @@ from lab.spec.errors import Problem, SpecError, display, unreadable
 
 FOLDER = "relinking"  # in the cache: the unpacked parts
 KEPT = "relink.tar.zst"  # beside the kernel's program
-MOST = 1 << 20  # bytes of a user's file; the kernel's longest file of network code has a fifth
+MOST = 1 << 20  # bytes of a user's file; the kernel's longest such file has a fifth
 _TOP, _INDEX = "kernel", "lab-relink.json"  # the archive's folder, and its first file
 _LEVEL = 12  # of zstd: a higher level takes a minute, and saves a tenth
 _PROGRAMS = "scripts/"
-_NETWORK, _HOME, _MAKEFILE = "net/", "net/ipv4/", "net/ipv4/Makefile"
+_CODE = ("net", "kernel/time")  # the folders whose C files can change
+_HOME, _MAKEFILE = "net/ipv4/", "net/ipv4/Makefile"
 _REFERENCE = "net/ipv4/tcp_cubic.c"  # a new congestion control is compiled like this one
 _ARCHIVE, _EXPORTS = "vmlinux.a", ".vmlinux.export.c"
 _STEPS = ("vmlinux.o", "vmlinux.symvers", "vmlinux.unstripped", "vmlinux")  # after the objects; some series skip some
 _SYMBOLS = "vmlinux.symvers"  # the step that writes _EXPORTS
-_HEADERS = ("include/*", "arch/um/*.h", "arch/x86/*.h", "net/*.h", f"{precompiled.SHARED}*")
-_NEVER = ("include/config/[A-Z0-9]*", "include/dt-bindings/*", "*.gch", "*.cmd")  # no source of network code reads them
+_HEADERS = ("include/*", *(f"{folder}/*.h" for folder in ("arch/um", "arch/x86", *_CODE)), f"{precompiled.SHARED}*")
+_NEVER = ("include/config/[A-Z0-9]*", "include/dt-bindings/*", "*.gch", "*.cmd")  # no source in _CODE reads them
 _LINKING = (".config", _EXPORTS, ".vmlinux.export.o", "init/version-timestamp.o", "scripts/mod/modpost")
 _GOAL = "lab-environment"  # a goal for make: the file with the environment of the last steps
 _OWN = {
@@ -58,8 +59,9 @@ _UNNAMED = rb"^(\+\+\+ /dev/null|\*\*\* |(rename|copy) (from|to) )"  # changes f
 class _Index(msgspec.Struct, frozen=True):
     """Lists what the last steps of a build do."""
 
+    folders: tuple[str, ...]  # _CODE, of the lab that kept the parts
     environment: dict[str, str]  # of every step
-    compile: dict[str, str]  # the command for each C source of the network code
+    compile: dict[str, str]  # the command for each C source in _CODE
     objects: tuple[str, ...]  # in the order of the link
     exports: str  # the command that compiles _EXPORTS; "" in a series without that file
     steps: dict[str, str]  # the command for each file in _STEPS
@@ -83,7 +85,7 @@ class Parts:
 
     @classmethod
     def of(cls, kernel: Path, compiler: Userland) -> Parts | None:
-        """Return the parts of the kernel in this cache folder, or None if the build left none or they are damaged.
+        """Return the parts of the kernel in this cache folder, or None if they are missing, damaged or not all of them.
 
         The caller holds the build lock of the cache. The unpacked parts stay in the cache for a week after their last
         use, because unpacking them takes longer than the rest.
@@ -99,12 +101,12 @@ class Parts:
             foreign.remove(fresh)
         os.utime(kept)
         forget(each for each in kept.parent.iterdir() if each != kept)
-        return cls(kept / pristine.TREE, index)
+        return cls(kept / pristine.TREE, index) if index.folders == _CODE else None
 
     def changes(self, files: Mapping[Path, bytes], scratch: Path, compiler: Userland) -> tuple[Change, ...]:
         """Return the changes that these C sources make. A file that is the same as the kernel's makes none.
 
-        A file with a name that the kernel's network code does not have is a new congestion control. `scratch` is an
+        A file with a name that no C file in _CODE has is a new congestion control. `scratch` is an
         empty folder. Raises InputError for a file whose name fits several of the kernel's files, and for two files
         with the same place in the kernel, and BuildFailed.
         """
@@ -244,6 +246,7 @@ def keep(tree: Path, to: Path, log: IO[bytes], compiler: Userland) -> None:
     compiling.make(tree, [_GOAL, f"--eval={_GOAL}: ; @env -0 > $@"], log, compiler)
     listed = compiling.said(tree, compiler, command(compiler.tree, "usr/bin/ar", "t", _ARCHIVE)).split()
     index = _Index(
+        folders=_CODE,
         environment=_environment(tree, compiler),
         compile=dict(sorted(_compiled(tree, listed))),
         objects=tuple(listed),
@@ -281,7 +284,7 @@ def _mirror(parts: Path, tree: Path, changed: Collection[str], folder: str = "")
 
 def _files(tree: Path, index: _Index) -> Iterator[str]:
     """Yield the files to keep: first the sources, which are read most often."""
-    names = sorted(_walk(tree, ("include", "arch/um", "arch/x86", "net")))
+    names = sorted(_walk(tree, ("include", "arch/um", "arch/x86", *_CODE)))
     sources = [each for each in names if each in index.compile or each == _MAKEFILE or _is_in(_HOME, each)]
     headers = [each for each in names if _fits(each, _HEADERS) and not _fits(each, _NEVER)]
     steps = sorted(each.name for each in (tree / "scripts").iterdir() if each.is_file() and each.name[0] != ".")
@@ -315,10 +318,10 @@ def _anonymous(about: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 def _compiled(tree: Path, objects: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each C source of the network code with the command that compiled it."""
+    """Yield each C source in _CODE with the command that compiled it."""
     for name in objects:
         place = f"{name.removesuffix('.o')}.c"
-        if name.startswith(_NETWORK) and (tree / place).is_file():
+        if name.startswith(tuple(f"{folder}/" for folder in _CODE)) and (tree / place).is_file():
             yield place, _command(tree, name)
 
 
