@@ -45,4 +45,5 @@ EXPERIMENT = Experiment(
     "those of a kernel in a user's process, and of programs in Python; what the article's C programs make of it is "
     "not known.",
     expect="partly",
+    other_machines=("reproduced",),
 )

@@ -318,16 +318,19 @@ class Claim(TestedClaim):
             for arm, because in self.judged.known_misses.items()
         )
         cite = f' · <a href="#{evidence.cite_anchor(self)}">Cite</a>' if self.in_report else ""
-        return f'<p class="about">{without} {"; ".join(said)}{cite}</p>{known}{self._other_seeds()}'
+        return f'<p class="about">{without} {"; ".join(said)}{cite}</p>{known}{self._others()}'
 
-    def _other_seeds(self) -> str:
-        """Return which verdicts the claim may have with other seeds, or "" if its verdict depends on no seed."""
-        kinds = self.judged.declared.experiment.other_seeds
-        badges = " or ".join(html.badge(kind) for kind in kinds)
-        return (
-            f'<p class="about">The verdict depends on the seed. With other seeds, it is also {badges}.</p>'
+    def _others(self) -> str:
+        """Return which verdicts the claim may have with other seeds and on other machines, or "" if there are none."""
+        declared = self.judged.declared.experiment
+        said = (
+            ("seed. With other seeds", declared.other_seeds),
+            ("machine. On other machines", declared.other_machines),
+        )
+        return "".join(
+            f'<p class="about">The verdict depends on the {what}, it is also {" or ".join(map(html.badge, kinds))}.</p>'
+            for what, kinds in said
             if kinds
-            else ""
         )
 
     def because(self) -> Html:

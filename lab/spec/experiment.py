@@ -90,6 +90,8 @@ class Experiment(Trials):
     expect: Expected = "reproduced"
     # further verdicts that may result with other seeds than the first: the verdict depends on the seed
     other_seeds: tuple[Expected, ...] = ()
+    # further verdicts that may result on other machines: an arm that counts runs in real time
+    other_machines: tuple[Expected, ...] = ()
     # the arms whose predictions are known to miss their accuracy
     misses: tuple[ModelMiss, ...] = ()
 
@@ -123,14 +125,22 @@ class Experiment(Trials):
             raise ValueError("some arms that count name a part of the sentence and others do not; give each part='...'")
         parts = dict.fromkeys(named)
         check_unique("part", [*parts, *(each.part for each in self.untestable)])
-        if "partly" in (self.expect, *self.other_seeds) and len(parts) + len(self.untestable) < 2:
+        if "partly" in (self.expect, *self.other_seeds, *self.other_machines) and len(parts) + len(self.untestable) < 2:
             raise ValueError("expect='partly' needs several parts: Reported(figure, quote, part='...')")
         if self.expect == "not testable as stated" and (named or not self.untestable):
             raise ValueError("expect='not testable as stated' needs untestable=... and no arm that counts")
-        if self.expect in self.other_seeds or len({*self.other_seeds}) < len(self.other_seeds):
-            raise ValueError("other_seeds names a verdict twice, or repeats expect=; name each verdict once")
+        for name, others in (("other_seeds", self.other_seeds), ("other_machines", self.other_machines)):
+            if self.expect in others or len({*others}) < len(others):
+                raise ValueError(f"{name} names a verdict twice, or repeats expect=; name each verdict once")
         if self.other_seeds and all((arm.samples or self.samples) == 1 for arm in self.arms):
             raise ValueError("other_seeds needs samples=...; without samples, all seeds give the same figures")
+        if self.other_machines and not any(
+            (arm.clock or self.clock) == "real" and not arm.explains for arm in self.arms
+        ):
+            raise ValueError(
+                "other_machines needs an arm that counts and has clock='real'; in virtual time, all machines "
+                "give the same figures"
+            )
 
     def figures(self, arm: Arm) -> Iterator[FigureSpec]:
         """Yield the figure that an arm gives. Default for its bounds: the experiment's bounds."""

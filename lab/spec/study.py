@@ -31,6 +31,7 @@ class Study(Trials):
     # the values that a reader of claims sees
     expect: ClassVar[Literal["measured"]] = "measured"
     other_seeds: ClassVar[tuple[Literal["measured"], ...]] = ()
+    other_machines: ClassVar[tuple[Literal["measured"], ...]] = ()
     untestable: ClassVar[tuple[Untestable, ...]] = ()
     unexplained: ClassVar[str] = ""
     misses: ClassVar[tuple[ModelMiss, ...]] = ()

@@ -65,15 +65,15 @@ class JudgedClaim:
     def passed(self) -> bool:
         """Whether nothing contradicts the expectation.
 
-        The verdict must be the expected one (with other seeds than the first, it may be one of `other_seeds`), no
-        prediction may have failed, and the predictions that miss their accuracy must be exactly the ones that are known
-        to miss. In real time, a figure whose interval straddles a bound contradicts nothing, because this machine
-        cannot measure the figure precisely enough. In virtual time, no figure is uncertain, so the verdict must be the
-        expected one.
+        The verdict must be the expected one or one of `other_machines` (with other seeds than the first, it may be one
+        of `other_seeds`), no prediction may have failed, and the predictions that miss their accuracy must be exactly
+        the ones that are known to miss. In real time, a figure whose interval straddles a bound contradicts nothing,
+        because this machine cannot measure the figure precisely enough. In virtual time, no figure is uncertain, so the
+        verdict must be the expected one.
         """
         declared = self.declared.experiment
         others = declared.other_seeds if self._has_other_seeds() else ()
-        as_expected = self.result.verdict.kind in (declared.expect, *others)
+        as_expected = self.result.verdict.kind in (declared.expect, *declared.other_machines, *others)
         failed = any(each.prediction_failed for each in self.result.results)
         return (as_expected or self._undecided_in_real_time()) and not (self._surprising_models or failed)
 

@@ -271,6 +271,13 @@ def test_an_experiment_finds_the_topologies_beside_it(
             "1: other_seeds needs samples=...; without samples, all seeds give the same figures",
         ),
         (
+            "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so')),), other_machines=('inconclusive',))\n",
+            (
+                "1: other_machines needs an arm that counts and has clock='real'; in virtual time, all machines give the "
+                "same figures"
+            ),
+        ),
+        (
             "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so')),), expect='fine')\n",
             (
                 "1: Experiment.expect: should be 'reproduced' or 'partly' or 'not reproduced' or 'not testable as "

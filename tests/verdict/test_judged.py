@@ -20,6 +20,7 @@ def judged(
     expect: str,
     clock: Clock = "virtual",
     others: tuple[str, ...] = (),
+    machines: tuple[str, ...] = (),
     records: tuple[Any, ...] = (),
 ) -> JudgedClaim:
     """A claim with an arm for each name: its verdict, and the clock that it declares."""
@@ -28,7 +29,8 @@ def judged(
         Result(arm, "", None, None, HUNDRED, Verdict(kind, ""), counts=True, trials=())
         for arm, (kind, _) in kinds.items()
     )
-    declared: Any = SimpleNamespace(experiment=SimpleNamespace(expect=expect, other_seeds=others, misses=()))
+    experiment = SimpleNamespace(expect=expect, other_seeds=others, other_machines=machines, misses=())
+    declared: Any = SimpleNamespace(experiment=experiment)
     return JudgedClaim(declared, cases, ClaimResult("a/b", Verdict(verdict, ""), "7.2", clock, results), records, None)
 
 
@@ -71,6 +73,11 @@ def test_only_other_seeds_than_the_first_may_give_the_other_verdicts(
     assert replace(found, cases=cases).passed is passes
 
 
+@pytest.mark.parametrize(("verdict", "passes"), [("reproduced", True), ("partly", True), ("not reproduced", False)])
+def test_another_machine_may_give_the_declared_verdicts(verdict: Any, passes: bool) -> None:
+    assert judged({"one": (verdict, "real")}, verdict, "partly", machines=("reproduced",)).passed is passes
+
+
 def test_an_open_verdict_excuses_no_model() -> None:
     claim = judged({"one": ("inconclusive", "real")}, "inconclusive", "reproduced")
     off = Result("one", "", None, bps(50), HUNDRED, None, counts=False, trials=(), accuracy=case().accuracy)
@@ -89,5 +96,6 @@ def test_a_prediction_misses_if_it_is_known_to_and_only_then(
     figure = Result("one", "", None, HUNDRED, bps(measured), None, False, (), accuracy=case().accuracy)
     result = ClaimResult("a/b", claim.result.verdict, "7.2", "virtual", (figure,))
     known = tuple(SimpleNamespace(arm=arm, because="it is made up") for arm in misses)
-    declared: Any = SimpleNamespace(experiment=SimpleNamespace(expect="reproduced", other_seeds=(), misses=known))
+    experiment = SimpleNamespace(expect="reproduced", other_seeds=(), other_machines=(), misses=known)
+    declared: Any = SimpleNamespace(experiment=experiment)
     assert JudgedClaim(declared, claim.cases, result, (), None).passed is passes

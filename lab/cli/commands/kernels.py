@@ -33,8 +33,8 @@ def build_kernel(
     file: Annotated[
         list[Path] | None,
         typer.Option(
-            help="A C file of the kernel's network code or timers with changes, such as tcp_cubic.c, or a new congestion "
-            "control in one C file. Such a kernel takes seconds. Repeatable.",
+            help="A C file of the kernel's network code or timers with changes, such as tcp_cubic.c, or a new "
+            "congestion control in one C file. Such a kernel takes seconds. Repeatable.",
             metavar="FILE.c",
         ),
     ] = None,

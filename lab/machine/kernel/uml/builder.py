@@ -86,11 +86,11 @@ def build(
     The name of an unnamed variant is derived from its patches, `config` and `hz` (ticks per second, 100 to 1000).
     `config` holds fragments: options that override the lab's options. `files` are C files of the kernel's network code
     or timers with changes, or new congestion controls of one file each. They count as patches. A kernel with changes
-    only in such files takes seconds (see `relinking`). Instead of a fetched source, the function builds `source_file` (a .deb or a
-    tar file) or `tree` (a folder in its current state), if given. A kernel from a tree has the name of the tree's
-    folder. `refresh` looks for a newer source; without `refresh`, the build uses the source found last, and a kernel
-    that is already built needs no network. With `trust`, patches and fragments are compiled even if this machine cannot
-    confine them.
+    only in such files takes seconds (see `relinking`). Instead of a fetched source, the function builds `source_file`
+    (a .deb or a tar file) or `tree` (a folder in its current state), if given. A kernel from a tree has the name of the
+    tree's folder. `refresh` looks for a newer source; without `refresh`, the build uses the source found last, and a
+    kernel that is already built needs no network. With `trust`, patches and fragments are compiled even if this machine
+    cannot confine them.
 
     Raises MissingTool, BuildFailed, InputError (bad name, file, patch, tree or hz), SpecError (an option that the
     kernel does not accept, a file that does not compile) and MachineError (no source, no room).
