@@ -273,8 +273,8 @@ def test_an_experiment_finds_the_topologies_beside_it(
         (
             "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so')),), other_machines=('inconclusive',))\n",
             (
-                "1: other_machines needs an arm that counts and has clock='real'; in virtual time, all machines give the "
-                "same figures"
+                "1: other_machines needs an arm that counts and has clock='real'; in virtual time, all machines give "
+                "the same figures"
             ),
         ),
         (
