@@ -129,7 +129,7 @@ def _time(base: SegmentTable, new: SegmentTable, index: int, then: _Packet, now:
     said = f"{_duration(abs(late))} {'later' if late > 0 else 'sooner'} than on the base kernel"
     if _is_bare(now):
         before, after = (_waited(side, index) for side in (base, new))
-        if before is not None and after is not None:
+        if before is not None and after is not None and abs(after - before) >= _AT_ONCE:
             return _delayed(after, before)
         return Meaning("Time of ACKs", f"an ACK without new data comes {said}")
     if now["payload"] and _is_sent_again(new, index):

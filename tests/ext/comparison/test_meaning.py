@@ -58,6 +58,14 @@ def test_a_delayed_ack_waits_longer_apart_from_the_path(tell: Tell) -> None:
     assert tell(base, new) == Meaning("Delayed ACK", "an ACK waits 60.00 ms; on the base kernel 40.00 ms")
 
 
+def test_an_ack_that_is_hardly_later_is_no_delayed_ack(tell: Tell) -> None:
+    data = segment(0.02, 1, "PA", 1, 1, data=5)
+    base, new = ([*start(), data, segment(0.03 + wait, 2, "A", 1, 6)] for wait in (0.000_125, 0.000_127))
+    assert tell(base, new) == Meaning(
+        "Time of ACKs", "an ACK without new data comes 2.000 µs later than on the base kernel"
+    )
+
+
 def test_a_delayed_ack_that_data_overtakes_is_one_too(tell: Tell) -> None:
     data, more = segment(0.02, 1, "PA", 1, 1, data=5), segment(0.08, 1, "PA", 6, 1, data=5)
     base = [*start(), data, segment(0.07, 2, "A", 1, 6), more]
