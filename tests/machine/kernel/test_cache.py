@@ -58,6 +58,15 @@ def test_a_missing_kernel_names_the_cure(home: Path) -> None:
     put(home, "6.12", "6.12.107-1", "d" * 16)
     with pytest.raises(KernelMissing, match=r"'7.2' is not built here \(there are 6.12\); run `lab kernel build 7.2`"):
         find("7.2")
+    put(home, "6.12-hz250", "6.12.107-1", "e" * 16)
+    with pytest.raises(KernelMissing, match=r"'6.12-hz25' is not built here .*; did you mean '6.12-hz250'\?$"):
+        find("6.12-hz25")
+    with pytest.raises(
+        KernelMissing, match=r"run `lab kernel build 7.2-mine` with its --patch, --file, --config or --hz"
+    ):
+        find("7.2-mine")
+    with pytest.raises(KernelMissing, match="`lab kernel list` shows the kernels"):
+        find("mine")
     assert KernelMissing.exit_code == 3
 
 

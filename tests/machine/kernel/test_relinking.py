@@ -73,6 +73,7 @@ CONTEXT = """\
 FILES = {
     "Makefile": MAKEFILE,
     "arch/um/kernel/vmlinux.lds": "/* no sections */\n",
+    "include/larger.h": "#define LARGER(x) (x + nowhere)\n",
     "include/net/tcp.h": "#define BETA 7\n",
     "init/main.c": MAIN,
     "kernel/time/timer.c": '#include "internal.h"\nint timer = TIMER;\n',
@@ -264,6 +265,10 @@ def test_errors_name_the_users_file(packed: Path, one_build: UmlKernel, tmp_path
         build(source_file=packed, files=[file])
     assert [(each.file, each.line) for each in info.value.problems] == [(str(file), 4), (str(file), 5)]
     assert "'nothing' undeclared" in info.value.problems[0].message
+    file.write_text('#include "larger.h"\n' + CUBIC.replace("BETA", "LARGER(nothing)"))  # a mistake in the header, too
+    with pytest.raises(SpecError) as info:
+        build(source_file=packed, files=[file])
+    assert [(each.file, each.line) for each in info.value.problems] == [(str(file), 5)]
     file.write_text(CUBIC.replace("BETA", "absent()").replace("int cubic", "int absent(void);\nint cubic"))
     with pytest.raises(InputError, match=r"tcp_cubic\.c: it does not link: undefined reference to .absent"):
         build(source_file=packed, files=[file])

@@ -21,6 +21,7 @@ from lab.machine.kernel.root import Root
 from lab.machine.kernel.uml import intact
 from lab.machine.kernel.uml.recipe import HZ, Patch, changes
 from lab.machine.kernel.uml.start import start
+from lab.spec.errors import suggestion
 from lab.spec.variant import ResolvedVariant
 from lab.units import Size
 
@@ -138,15 +139,25 @@ def find(name: str | None = None, kernels: Sequence[UmlKernel] | None = None) ->
         fix = f"run `{again}`" if again else "this lab cannot build it again, because its source or the lab has changed"
         raise KernelMissing(f"kernel '{name}' was removed; {fix}")
     if not matching:
-        names = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in known))})" if known else ""
-        what = f"kernel '{name}' is not built here" if name else "no kernel is built here"
-        raise KernelMissing(f"{what}{names}; run `lab kernel build{f' {name}' if name else ''}`")
+        raise KernelMissing(_missing(name, list(dict.fromkeys(kernel.name for kernel in known))))
     if kernels is None and len(matching) > 1:
         from lab.machine.kernel.uml import source  # it imports libraries that the start of a kernel does not need
 
         own = source.own_ids(folder())
         return next((kernel for kernel in matching if (kernel.base or kernel.id) in own), matching[0])
     return matching[0]
+
+
+def _missing(name: str | None, known: Sequence[str]) -> str:
+    """Return what is missing, and what to do about it. Only a plain kernel is built by its name alone."""
+    names = f" (there are {', '.join(known)})" if known else ""
+    if name is None:
+        return f"no kernel is built here{names}; run `lab kernel build`"
+    what, plain = f"kernel '{name}' is not built here{names}", series(name)
+    if name == plain:
+        return f"{what}; run `lab kernel build {name}`"
+    build = f"; to build it, run `lab kernel build {name}` with its --patch, --file, --config or --hz" if plain else ""
+    return f"{what}{suggestion(name, known) or build or '; `lab kernel list` shows the kernels'}"
 
 
 def keep_changes(home: Path, id: str, name: str, patches: Iterable[Patch]) -> None:

@@ -217,8 +217,9 @@ class Parts:
             found = re.findall(r"^(\S+?):(\d+):(?:\d+:)? (?:fatal )?error: (.+)$", said, re.MULTILINE)
             if not found:
                 raise BuildFailed(f"{shown} does not compile: {_last(said)}") from None
-            paths = {place: display(shown)}
-            raise SpecError(Problem(paths.get(file, file), int(line), text) for file, line, text in found) from None
+            # A mistake in a macro's argument is also one in the header of the macro, which the user cannot change.
+            own = [Problem(display(shown), int(line), text) for file, line, text in found if file == place]
+            raise SpecError(own or [Problem(file, int(line), text) for file, line, text in found]) from None
 
     def _run(self, tree: Path, script: str, log: IO[bytes], compiler: Userland) -> None:
         environment = {**self.index.environment, "MAKE": "true"}  # link-vmlinux.sh would make an object that is here
