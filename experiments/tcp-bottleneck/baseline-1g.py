@@ -28,7 +28,7 @@ EXPERIMENT = Experiment(
         ),
     ),
     tolerance=Within(0.02, because="the article's own seconds spread over 2 % (915 to 934 Mbit/s)"),
-    unexplained="Headers take 5.9 % of the wire, and the article lacks 7.3: what its hosts did not send, it did not "
-    "record.",
+    unexplained="Headers take 5.9 % of the wire, and the article is 7.3 % short. It does not say how much its hosts "
+    "sent.",
     expect="partly",
 )

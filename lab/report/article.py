@@ -82,7 +82,7 @@ class Article(Claims):
         said = citation(name, source.headline or source.title, self.records, f"{name}.html")
         in_report = all(claim.in_report for claim in self)
         cite = [html.folded("How to cite this page", f'<div id="cite">{said}</div>')] if said and in_report else []
-        return html.Html(html.folded("Test bed, where a claim says nothing else", shown), self._data(), *cite)
+        return html.Html(html.folded("Test bed, unless a claim states otherwise", shown), self._data(), *cite)
 
     def _bed(self) -> Iterator[list[str]]:
         trials = [record.trial for record in self.records]

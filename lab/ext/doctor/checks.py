@@ -211,7 +211,7 @@ def _host() -> Check:
     try:
         kernel = running.find()
     except running.Blocked as blocked:
-        return Check("running kernel", None, blocked.blocker, f"{blocked.cure}; {running.INSTEAD} does without")
+        return Check("running kernel", None, blocked.blocker, f"{blocked.cure}; {running.INSTEAD} works without it")
     return Check("running kernel", True, f"{platform.release()} carries trials (--on host) {kernel.way}")
 
 
