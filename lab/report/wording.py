@@ -56,6 +56,19 @@ def _four_digits(number: float) -> str:
     return f"{float(f'{number:.4g}'):,.0f}" if abs(number) >= 1000 else f"{number:.4g}"
 
 
+def percents(shares: Iterable[float], whole: int = 100) -> list[int]:
+    """Return shares of one in per cent, so that they add up to `whole`: 1000 gives tenths of a per cent.
+
+    Each is rounded down, and those with the largest remainders get the rest. Returns nothing for no shares.
+    """
+    exact = [whole * each for each in shares]
+    found = [int(each) for each in exact]
+    largest = sorted(range(len(exact)), key=lambda at: found[at] - exact[at])
+    for at in largest[: whole - sum(found)]:
+        found[at] += 1
+    return found
+
+
 def answer(result: Result, value: Value | None) -> str:
     """Return a figure of the result. Of an event in one trial, which happened or not, the text is 'yes' or 'no'."""
     if value is not None and is_yes_or_no(result) and value.number in (0, 1):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from math import inf
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lab.report.figures.scale import drawn_ends
-from lab.report.wording import interval
+from lab.report.wording import interval, percents
 from lab.units import Value
 
 
@@ -31,3 +33,17 @@ def test_an_interval_without_an_upper_bound_is_drawn_to_a_finite_end() -> None:
     assert drawn_ends(Value(3, "s", 2, 4)) == (2, 4)
     low, high = drawn_ends(Value(24, "s", 24, inf))
     assert (low, 24 < high < inf) == (24, True)
+
+
+@given(parts=st.lists(st.integers(1, 10**9), min_size=1, max_size=15), whole=st.sampled_from([100, 1000]))
+def test_percents_add_up_and_are_the_exact_ones_to_less_than_one(parts: list[int], whole: int) -> None:
+    shares = [each / sum(parts) for each in parts]
+    found = percents(shares, whole)
+    assert sum(found) == whole
+    assert all(abs(one - whole * share) < 1 + 1e-9 for one, share in zip(found, shares, strict=True))
+    assert [one for _, one in sorted(zip(parts, found, strict=True))] == sorted(found)  # a larger share is not smaller
+
+
+def test_no_shares_have_no_percents() -> None:
+    assert percents([]) == []
+    assert percents([1 / 3, 1 / 3, 1 / 3]) == [34, 33, 33]

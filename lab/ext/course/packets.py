@@ -15,7 +15,6 @@ from lab.metric.packets import ACK, FIN, PSH, RST, SYN
 from lab.report.html import Html, code, scrolled, table
 
 _FOLDER = Path("captures")
-_LEAST = 0.005  # of the time, that a row names
 _FLAGS = {SYN: "SYN", FIN: "FIN", RST: "RST", PSH: "PSH", ACK: "ACK"}
 _HEAD = ("No.", "Time, ms", "From", "Flags", "Seq", "Ack", "Window, B", "Header, B", "Payload, B", "MSS")
 
@@ -49,9 +48,9 @@ def explained(capture: Path) -> Html:
         raise InputError(f"{capture}: no TCP connection with data; name a capture of a transfer")
     each = max(carrying, key=lambda each: each.payload[0])
     rows = [
-        [limit.value, f"{100 * share:.0f} %", display.evidence(each, limit)]
-        for limit, share in each.shares.items()
-        if share >= _LEAST
+        [limit.value, f"{percent} %", display.evidence(each, limit)]
+        for limit, percent in each.percents.items()
+        if percent
     ]
     head = ("Limit", "Time", "What the packets show")
     return Html(f"<p>{escape(display.amounts(each))}</p>", table(head, [[*map(escape, row)] for row in rows]))

@@ -79,7 +79,7 @@ def behaviour(seen: Closely, path: SeenPath) -> Behaviour:
         fields["watermark"] = str(Size(woken))  # a smaller window wakes any program before (tcp_epollin_ready)
     elif not woken and spent(Limit.WINDOW) >= NAMED and reads_at_once(seen.found, path.mss):
         fields["watermark"] = "1 B"  # default: the program sleeps until more is unread, which a small window shows
-    idle = f"{100 * shares.get(Limit.IDLE, 0.0):.0f} %"
+    idle = f"{seen.explanation.percents.get(Limit.IDLE, 0)} %"
     unknown = (f"when the program writes: it was idle for {idle} of the time, and the rebuilt one never is",)
     words = "the program writes as fast as it can"
     return Behaviour("Bulk", fields, words, unknown if spent(Limit.IDLE) >= RESTS else ())

@@ -19,7 +19,6 @@ from lab.units import Value
 
 CONNECTIONS = 20  # that a terminal shows, those with the most payload
 STRETCHES = 40  # that a terminal shows of a connection
-_LEAST = 0.005  # of a connection's time, that a line names
 
 
 def plain(found: Explained, gains: Gains | None = None) -> dict[str, Any]:
@@ -125,9 +124,9 @@ def _connection(each: Explanation) -> Iterator[RenderableType]:
     table.add_column(justify="right")
     table.add_column(no_wrap=True)
     table.add_column()
-    for limit, share in each.shares.items():
-        if share >= _LEAST:
-            table.add_row(f"{100 * share:.0f} %", Text(limit.value, style="bold"), evidence(each, limit))
+    for limit, percent in each.percents.items():
+        if percent:
+            table.add_row(f"{percent} %", Text(limit.value, style="bold"), evidence(each, limit))
     yield Padding(table, (0, 0, 0, 3))
 
 

@@ -29,6 +29,7 @@ from lab.ext.explain.rounds import Rounds
 from lab.ext.explain.view import SenderView, sender_view
 from lab.metric.arrays import np
 from lab.metric.packets import Flow
+from lab.report.wording import percents
 
 
 @dataclass(frozen=True)
@@ -67,6 +68,11 @@ class Explanation:
         for each in self.stretches:
             spent[each.limit] = spent.get(each.limit, 0) + each.end - each.start
         return {limit: time / total for limit, time in sorted(spent.items(), key=lambda item: -item[1])}
+
+    @property
+    def percents(self) -> dict[Limit, int]:
+        """Return the shares in per cent, rounded so that they add up to 100."""
+        return dict(zip(self.shares, percents(self.shares.values()), strict=True))
 
 
 @dataclass(frozen=True)

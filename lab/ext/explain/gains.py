@@ -125,8 +125,8 @@ def compared(found: Gains) -> str:
 
 def sentence(each: Explanation, found: Gains | None) -> str:
     """Return the sentence that an operator needs: the largest limit, and the change that is worth most."""
-    limit, share = next(iter(each.shares.items()))
-    said = f"For {100 * share:.0f} % of the time, {MEANING[limit]}."
+    limit, percent = next(iter(each.percents.items()))
+    said = f"For {percent} % of the time, {MEANING[limit]}."
     if found is None:
         return said
     best = found.best

@@ -13,7 +13,7 @@ from lab.ext.explain.explaining import Explained, Explanation
 from lab.ext.explain.gains import Gains
 from lab.ext.explain.limits import Limit
 from lab.report import html, page
-from lab.report.wording import plural
+from lab.report.wording import percents, plural
 
 CONNECTIONS = 30  # on a page, those with the most payload
 ROWS = 200  # stretches in a table
@@ -106,8 +106,8 @@ def _connection(each: Explanation) -> Iterator[str]:
     yield html.table(
         ["Limit", "Time", "What the packets show"],
         [
-            [_keyed(limit), html.prose(f"{100 * share:.1f} %"), html.prose(display.evidence(each, limit))]
-            for limit, share in each.shares.items()
+            [_keyed(limit), html.prose(f"{tenths / 10:.1f} %"), html.prose(display.evidence(each, limit))]
+            for limit, tenths in zip(each.shares, percents(each.shares.values(), 1000), strict=True)
         ],
     )
     rows = [
@@ -140,7 +140,7 @@ def _timeline(each: Explanation) -> str:
             f'<rect class="{_slug(part.limit)}" x="{left:.1f}" y="0" width="{_WIDTH - left:.1f}" height="{_HEIGHT}">'
             f"<title>{escape(words)}</title></rect>"
         )
-    shares = ", ".join(f"{limit.value} {100 * share:.0f} %" for limit, share in each.shares.items())
+    shares = ", ".join(f"{limit.value} {percent} %" for limit, percent in each.percents.items())
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" class="timeline" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" '
         f'preserveAspectRatio="none" aria-label="{escape(shares)}">{"".join(parts)}</svg>'

@@ -134,7 +134,7 @@ def _refusal(seen: Closely) -> str:
     if _goodput(seen) <= 0:
         return "no data was acknowledged"
     if shares.get(Limit.UNKNOWN, 0) > _BLIND:
-        return f"for {100 * shares[Limit.UNKNOWN]:.0f} % of the time, the limit is unknown: {facts.missing}"
+        return f"for {each.percents[Limit.UNKNOWN]} % of the time, the limit is unknown: {facts.missing}"
     if shares.get(Limit.REORDERING, 0) > _DISORDER:
         return "segments arrived out of order, and the capture does not show where; try `reorder` or `jitter` of a link"
     if Limit.BLACK_HOLE in shares:
