@@ -99,8 +99,8 @@ def exchange(rows: Rows, state: State, shift: int | None) -> SegmentsAndAcks:
     sent, back = rows[ahead], rows[~ahead]
     seq = state.seq.next(sent.seq)
     value = np.where(sent.stamped, state.value.next(np.where(sent.stamped, sent.ts_value, _filled(sent))), NEVER)
-    queued = _queued(sent.time_ns, value, state)
     echo_number = _echoed(back, sent, state)
+    queued = _queued(sent.time_ns, value, _asked(back, *echo_number), state)
     end = seq + sent.payload + (sent.flags & FIN > 0)
     reached = np.maximum.accumulate(end) if len(end) else end
     before = np.maximum(np.concatenate(([NEVER], reached[:-1]))[: len(end)], state.highest)
@@ -152,6 +152,15 @@ def _echoed(back: Rows, sent: Rows, state: State) -> tuple[Ints, Ints]:
     return np.where(back.stamped, own, NEVER), np.where(sent.stamped & (sent.ts_echo > 0), echoes, NEVER)
 
 
+def _asked(back: Rows, own: Ints, echoes: Ints) -> Ints:
+    """Return when the first packet passed whose timestamp each segment echoes; NEVER if unknown."""
+    if not len(own):
+        return np.full(len(echoes), NEVER)
+    reached = np.maximum.accumulate(own)
+    at = np.minimum(np.searchsorted(reached, echoes, side="left"), len(reached) - 1)
+    return np.where((echoes != NEVER) & (reached[at] == echoes), back.time_ns[at], NEVER)
+
+
 def unseen(found: SegmentsAndAcks, start: int) -> int:
     """Return how many bytes from `start` on were acknowledged, but are in no captured segment."""
     if not len(found.ack):
@@ -162,12 +171,12 @@ def unseen(found: SegmentsAndAcks, start: int) -> int:
     return int(gaps[gaps > 1].sum())  # one is the end of the connection
 
 
-def _queued(time: Ints, value: Ints, state: State) -> Ints:
+def _queued(time: Ints, value: Ints, asked: Ints, state: State) -> Ints:
     """Return how long each packet was on its way to the capture, above the least, from the sender's timestamps."""
     stamped = value != NEVER
     if stamped.sum() < 2:
         return np.full(len(time), NEVER)
-    state.tick = state.tick or _tick(time[stamped], value[stamped])
+    state.tick = state.tick or _tick(time[stamped], value[stamped]) or _tick_of_echoes(value, asked)
     if state.tick is None:
         return np.full(len(time), NEVER)
     delay = time - value * state.tick
@@ -185,3 +194,9 @@ def _tick(time: Ints, value: Ints) -> int | None:
     usual: Floats = np.array([1e6, 4e6, 1e7, 1e5, 1e3])
     best = usual[np.argmin(np.abs(np.log(usual / max(period, 1.0))))]
     return int(best) if 2 / 3 < period / best < 1.5 else None  # a queue that grows stretches it
+
+
+def _tick_of_echoes(value: Ints, asked: Ints) -> int | None:
+    """Return the period from the times of the packets that segments echo: these pass the queue the other way."""
+    known = (value != NEVER) & (asked != NEVER)
+    return _tick(asked[known], value[known]) if known.sum() > 1 else None

@@ -203,14 +203,15 @@ class _Following:
         if self._sight is None or self._rounds is None:
             where = place(rows, found, self._connection)
             seen = bool(len(found.ack)), bool(len(found.time)), self._shift is not None
-            self._sight = Sight(where, self._mss(found), *seen, capacity(found, where), full_arrived=False)
+            mss = self._mss(found)
+            self._sight = Sight(where, mss, *seen, capacity(found, where, mss), full_arrived=False)
             self._rounds = self._new_rounds()
         sight, rounds = self._sight, self._rounds
         found = replace(found, rtt=sight.where.rtt or 0)
         view = sender_view(found, sight.where, self._state.tick, sight.mss)
         if self._initial is None and not self._last and all(self._options):
             self._initial = _initial_window(found, view, sight.mss)
-        parts = pieces(found, view, sight.mss, sight.where.rtt or SHORTEST_ROUND_NS)
+        parts = pieces(found, view, sight.mss, sight.where.rtt or SHORTEST_ROUND_NS, sight.capacity)
         self._delayed += nagle_waits(parts)
         if len(found.time):
             begun = self._connection.ways[self._connection.forward].isn is not None

@@ -8,7 +8,7 @@ from functools import cached_property
 from lab.ext.explain.exchange import NEVER, SegmentsAndAcks
 from lab.ext.explain.limits import DEFERRED, PACED, PACED_NS, REPEATS, SAME_MOMENT_LEAST_NS, TSO_RTT_NS
 from lab.ext.explain.view import SenderView
-from lab.metric.arrays import Bools, Ints, np
+from lab.metric.arrays import Bools, Floats, Ints, np
 
 HANDSHAKE_RECORD, DATA_RECORD = 22, 23  # TLS content types
 
@@ -21,6 +21,7 @@ class Gaps:
     view: SenderView
     mss: int
     rtt: int
+    capacity: float = 0.0  # of the bottleneck, in bytes per second; 0 if unknown
 
     @cached_property
     def start(self) -> Ints:
@@ -76,8 +77,20 @@ class Gaps:
     def released(self) -> Bools:
         """Return whether an ACK that had just arrived ended a gap."""
         since = self.end - self.view.arrived[self.ack_after]
-        soon = np.maximum(reaction(self.view), self.view.sooner[1:]) if self.view.near else self.view.slack
-        found: Bools = (self.ack_after > self.ack_before) & (since <= soon)
+        found: Bools = (self.ack_after > self.ack_before) & (since <= self.soon)
+        return found
+
+    @cached_property
+    def soon(self) -> Ints:
+        """Return within what time after an ACK a segment counts as released by it."""
+        least = np.full(len(self.end), self.view.slack)
+        return np.maximum(reaction(self.view), self.view.sooner[1:]) if self.view.near else least
+
+    @cached_property
+    def chance(self) -> Floats:
+        """Return how probable it is that an ACK is near the end of each gap by chance."""
+        apart = self.length / np.maximum(self.ack_after - self.ack_before, 1)
+        found: Floats = np.minimum((self.soon + self.guard) / np.maximum(apart, 1), 1.0)
         return found
 
     @property

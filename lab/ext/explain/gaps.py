@@ -7,7 +7,17 @@ from enum import IntEnum
 
 from lab.ext.explain.exchange import SegmentsAndAcks
 from lab.ext.explain.gap_facts import HANDSHAKE_RECORD, Gaps, acked_at, reaction, small_before
-from lab.ext.explain.limits import ALIKE, DEFERRED_NS, DELAYED_ACK_NS, PACED, TIMEOUT_NS, WOKEN
+from lab.ext.explain.limits import (
+    ALIKE,
+    CHANCE,
+    DEFERRED_NS,
+    DELAYED_ACK_NS,
+    FULL,
+    NEARLY_WOKEN,
+    PACED,
+    TIMEOUT_NS,
+    WOKEN,
+)
 from lab.ext.explain.view import SenderView
 from lab.metric.arrays import Bools, Ints, np
 
@@ -48,9 +58,9 @@ class Pieces:
     packet: Ints
 
 
-def pieces(found: SegmentsAndAcks, view: SenderView, mss: int, rtt: int) -> Pieces:
-    """Return why the sender did not send, between each two segments. Time in ns."""
-    gaps = Gaps(found, view, mss, rtt)
+def pieces(found: SegmentsAndAcks, view: SenderView, mss: int, rtt: int, capacity: float = 0.0) -> Pieces:
+    """Return why the sender did not send, between each two segments. Time in ns. `capacity` is `Sight.capacity`."""
+    gaps = Gaps(found, view, mss, rtt, capacity)
     if not len(gaps.start):
         empty = np.zeros(0, np.int64)
         return Pieces(empty, empty, empty, empty)
@@ -94,7 +104,7 @@ def _released_by_the_program(gaps: Gaps, why: Ints) -> None:
     idle = gaps.drained & ((before > 0) | gaps.ends)
     if not gaps.view.exact:
         idle, emptied = idle | emptied, np.zeros(len(why), bool)
-        woken &= ~_between_writes(gaps, woken, third)
+        woken &= ~_between_writes(gaps, woken, third, silent > NEARLY_WOKEN * flight)
     woken |= _roomy(gaps)
     woken, idle, emptied = (each & ~gaps.waiting for each in (woken, idle, emptied))
     why[gaps.released & idle] = Why.IDLE
@@ -102,13 +112,16 @@ def _released_by_the_program(gaps: Gaps, why: Ints) -> None:
     why[gaps.released & empty & ~(gaps.drained & (before > 0))] = Why.EMPTY
 
 
-def _between_writes(gaps: Gaps, woken: Bools, third: Bools) -> Bools:
+def _between_writes(gaps: Gaps, woken: Bools, third: Bools, nearly: Bools) -> Bools:
     """Return which of these gaps are near the ends of two writes: among the four cycles from gap to gap around them.
 
     A writer that waits for its buffer fills a segment first (tcp_sendmsg_locked), so that a smaller one ends a write.
-    But if a `third` of the flight was acknowledged, a gap within a write is the buffer's, and so are those next to it
-    that end at the same flight, at which Linux wakes the writer. A gap is within a write if a full segment is before
-    it, and Nagle's algorithm held no smaller one back: the last small segment is acknowledged (tcp_minshall_check).
+    The program is not slow if the bottleneck is never idle in these cycles. Nor is it if ACKs end all of their gaps, as
+    it writes at times of its own, and nearly a third was acknowledged: a program whose period is an ACK's has a shorter
+    one. If a `third` of the flight was acknowledged, a gap within a write is the buffer's, and
+    so are those next to it that end at the same flight, at which Linux wakes the writer. A gap is within a write if a
+    full segment is before it, and Nagle's algorithm held no smaller one back: the last small segment is acknowledged
+    (tcp_minshall_check).
     """
     rows = np.flatnonzero(woken & gaps.released)
     found = np.zeros(len(woken), bool)
@@ -116,7 +129,9 @@ def _between_writes(gaps: Gaps, woken: Bools, third: Bools) -> Bools:
         return found
     small = np.cumsum((gaps.size % gaps.mss > 0) & ~gaps.again)[rows]
     at = np.arange(len(rows))
-    ended = small[np.minimum(at + 2, len(rows) - 1)] - small[np.maximum(at - 2, 0)] >= 2
+    first, last = np.maximum(at - 2, 0), np.minimum(at + 2, len(rows) - 1)
+    ended = (small[last] - small[first] >= 2) & ~_busy(gaps, rows[first], rows[last])
+    ended &= ~(nearly[rows] & _in_step(gaps, rows[first], rows[last]))
     acked = acked_at(gaps.found, gaps.ack_after)[rows]
     within = third[rows] & ~gaps.ends[rows]
     within &= small_before(gaps.found, gaps.view.order, gaps.mss)[rows] <= acked
@@ -127,6 +142,23 @@ def _between_writes(gaps: Gaps, woken: Bools, third: Bools) -> Bools:
     beside = total[np.minimum(at + 3, len(rows))] > total[np.maximum(at - 2, 0)]
     buffer = third[rows] & (beside | (np.bincount(level, within)[level] > 0))
     found[rows] = ended & ~buffer
+    return found
+
+
+def _busy(gaps: Gaps, first: Ints, last: Ints) -> Bools:
+    """Return whether data passed at the bottleneck's rate from the end of each first gap to that of the last one."""
+    carried = gaps.found.highest[gaps.two][last] - gaps.found.highest[gaps.two][first]
+    took = gaps.found.time[gaps.two][last] - gaps.found.time[gaps.two][first]
+    busy: Bools = (carried * 1e9 >= FULL * gaps.capacity * took) & (took > 0) & (gaps.capacity > 0)
+    return busy
+
+
+def _in_step(gaps: Gaps, first: Ints, last: Ints) -> Bools:
+    """Return whether ACKs ended all long gaps from each first gap to the last one, which is improbable by chance."""
+    longer = (gaps.length > max(DEFERRED_NS, 2 * gaps.view.slack)) & ~gaps.again
+    chance = np.concatenate(([0], np.cumsum(np.where(longer, np.log(np.maximum(gaps.chance, CHANCE)), 0))))
+    others = np.concatenate(([0], np.cumsum(longer & ~gaps.released)))
+    found: Bools = (chance[last + 1] - chance[first] <= np.log(CHANCE)) & (others[last + 1] == others[first])
     return found
 
 

@@ -203,7 +203,12 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
     own = rounds.time
     empty = own[:, Why.EMPTY] > np.maximum(own[:, (*ACKED, Why.REPAIR)].sum(axis=1), own[:, Why.SPACED])
     around = _around(own, GROWTH * turn)
-    filled = around[:, Why.EMPTY] > np.maximum(around[:, Why.IDLE], SPREAD * around.sum(axis=1))
+    blind = sight.where.name == "receiver" and not rounds.queued.count.any()  # only gaps show when segments left
+    idle, whole = around[:, Why.IDLE], around.sum(axis=1)
+    filled = around[:, Why.EMPTY] > np.maximum(idle, (1 - FULL if blind else SPREAD) * whole)
+    large = (2 * rounds.unclocked > rounds.arrived) | (full & _emptied(rounds))
+    passing = own[:, Why.BURST] > MOSTLY * own.sum(axis=1)  # one behind the other
+    written = blind & passing & ((large & (idle <= (1 - FULL) * whole)) | (full & filled))
     busy = spent[:, list(_NETWORK)].sum(axis=1)
     spaced = spent[:, Why.SPACED] > SPREAD * busy
     clocked = (spent[:, ACKED].sum(axis=1) > CLOCKED * busy) & rounds.near
@@ -219,7 +224,7 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
     for row in range(count):
         if spurious[row] and again[row]:
             found.append(Limit.REORDERING)
-        elif empty[row] and not again[row]:
+        elif (empty[row] or written[row]) and not again[row]:
             found.append(Limit.SEND_BUFFER)
         elif queue[row]:
             found.append(Limit.RATE)
@@ -236,6 +241,23 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
             found.append(Limit.SEND_BUFFER if filled[row] else Limit.IDLE)
         else:
             found.append(Limit.RATE if full[row] else Limit.CWND)
+    return found
+
+
+def _emptied(rounds: Rounds) -> Bools:
+    """Return in which rounds small segments show that nothing was left to send, again and again.
+
+    In a queue, the end of a write would have waited, and become part of a full segment (tcp_sendmsg_locked adds to the
+    last segment that was not sent). So a congestion window had room, and keeps it until a loss.
+    """
+    found = np.zeros(len(rounds), bool)
+    at = np.flatnonzero(rounds.tails)[:-1]  # the last one ends the transfer
+    losses = np.cumsum(_losses(rounds))
+    if len(at) > REPEATS:
+        apart = np.diff(at)
+        joined = (losses[at[1:]] == losses[at[:-1]]) & (apart <= REPEATS * np.median(apart))
+        for one, other in zip(at[:-1][joined].tolist(), at[1:][joined].tolist(), strict=True):
+            found[one : other + 1] = True
     return found
 
 

@@ -62,8 +62,10 @@ GROUP = 4  # gaps between segments or ACKs that give a rate: two delayed ACKs, o
 
 AROUND = 90  # bytes that a link carries with each segment: headers of TCP, IP and Ethernet, with timestamps
 MANY = 10  # segments that did not wait, and left at any time of a tick: they show to a tenth when ticks begin
-TOGETHER = 0.1  # of the usual time between segments: closer ones passed as one super-packet
+TOGETHER = 0.1  # of the usual time for as many bytes: closer segments passed as one super-packet
 HELD = 2  # times as many bytes as ACKs usually acknowledge: such an ACK was held back
+
+CHANCE = 0.001  # that ACKs are near the ends of several gaps by chance: then they ended them
 
 # Timers
 DELAYED_ACK_NS = 30_000_000  # Linux delays ACKs for at least 40 ms (TCP_DELACK_MIN), less a jiffy at HZ=100
@@ -72,10 +74,14 @@ TIMEOUT_NS = 180_000_000  # Linux waits for at least 200 ms (TCP_RTO_MIN), RFC 6
 # Buffers
 WOKEN = 0.3  # of the flight, acknowledged without a new segment: Linux wakes the writer when a third of the send buffer
 # is free (sk_stream_is_writeable); a full window waits for less, as TSO defers for less than a third of it
+NEARLY_WOKEN = 0.25  # of the flight, if it was smaller than the buffer, or the last ACK does not count
 DEFERRED = 65_536  # bytes that TSO waits for, and sends at a time, at most (GSO_LEGACY_MAX_SIZE)
 DEFERRED_NS = (
     2_500_000  # TSO waits for what pacing sends in a millisecond: at twice the rate in slow start, two of them
 )
+DEFER_NS = 1_000_000  # TSO waits for room no longer than this after its last segment, and until the next ACK
+USUALLY = 0.95  # of the data is acknowledged by ACKs that are not larger
+STARTUP, PROBED = 2, 1.3  # times what ACKs release: slow start sends twice as much; later, BBR sends 1.25 times
 ALIKE = 0.1  # of the flight: the writer is woken at the same flight each time, but an ACK can cover many segments
 
 PACED = 2  # segments: pacing sends this many at a time where a millisecond carries fewer (tcp_min_tso_segs)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from lab.ext.explain.connections import FoundConnection, Rows
 from lab.ext.explain.exchange import NEVER, SegmentsAndAcks
 from lab.ext.explain.limits import (
+    ALIKE,
     CLEARLY,
     DELAYED_ACK_NS,
     GROUP,
@@ -211,7 +212,7 @@ def _released(found: SegmentsAndAcks, beyond: int | None) -> int | None:
     return int(since.min()) if len(since) and soon.mean() > 0.5 else None
 
 
-def capacity(found: SegmentsAndAcks, where: Place) -> float:
+def capacity(found: SegmentsAndAcks, where: Place, mss: int) -> float:
     """Return the rate at which groups of segments, or of ACKs at the sender, passed the capture when they came fastest.
 
     In bytes per second; 0 if unknown. Behind the bottleneck, this is the bottleneck's rate (packet dispersion:
@@ -224,7 +225,7 @@ def capacity(found: SegmentsAndAcks, where: Place) -> float:
     else:
         fresh = np.flatnonzero(~found.again)
         time, reached = found.time[fresh], np.cumsum((found.end - found.seq)[fresh])
-        last = np.append(super_packets(time)[1:], True)[: len(time)]
+        last = np.append(super_packets(time, (found.end - found.seq)[fresh])[1:], True)[: len(time)]
         time, reached = time[last], reached[last]
         holes = np.zeros(len(time), np.int64)
     if len(time) < 8 * GROUP:
@@ -232,11 +233,32 @@ def capacity(found: SegmentsAndAcks, where: Place) -> float:
     took, carried = time[GROUP:] - time[:-GROUP], reached[GROUP:] - reached[:-GROUP]
     usable = (took > 0) & (holes[GROUP:] == holes[:-GROUP])  # an ACK that fills a hole covers what came long before
     rates = carried[usable] / took[usable]
-    return float(np.percentile(rates, 90) * 1e9) if len(rates) else 0.0
+    rate = float(np.percentile(rates, 90) * 1e9) if len(rates) else 0.0
+    return max(rate, _dispersion(found, mss)) if where.name == "receiver" else rate
 
 
-def super_packets(time: Ints) -> Bools:
-    """Return which segments are the first of those that pass together as a super-packet, or pass alone."""
+def _dispersion(found: SegmentsAndAcks, mss: int) -> float:
+    """Return the rate at which pairs of full segments passed that left together, in bytes per second; 0 if unknown.
+
+    A segment without PSH is not the last one of its super-packet (tcp_gso_segment), unless it left alone. Segments that
+    ACKs release in pairs use the rate for a pair at a time, and no larger group shows it.
+    """
+    size = found.end - found.seq
+    pairs = (size[1:] == mss) & (size[:-1] == mss) & (found.seq[1:] == found.before[1:]) & ~found.pushed[:-1]
+    took = np.diff(found.time)[pairs & (np.diff(found.time) > 0)]
+    if len(took) < 8 * GROUP or not found.pushed.any():
+        return 0.0
+    least = float(np.percentile(took, 5))
+    return 1e9 * mss / least if float(np.median(took)) <= (1 + ALIKE) * least else 0.0
+
+
+def super_packets(time: Ints, size: Ints) -> Bools:
+    """Return which segments are the first of those that pass together as a super-packet, or pass alone.
+
+    A segment that comes sooner than its own transmission takes passed together with the one before.
+    """
     apart = np.diff(time)
-    usual = float(np.median(apart[apart > 0])) if (apart > 0).any() else 0.0
-    return np.concatenate(([True], apart > TOGETHER * usual))[: len(time)]
+    later = np.concatenate(([True], apart > 0))[: len(time)]
+    whole = np.bincount(np.cumsum(later) - 1, size) if len(time) else size
+    usual = float(np.median(apart[apart > 0] / whole[1:])) if (apart > 0).any() else 0.0
+    return np.concatenate(([True], apart > TOGETHER * usual * size[1:]))[: len(time)]

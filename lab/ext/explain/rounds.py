@@ -9,6 +9,7 @@ from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks
 from lab.ext.explain.gaps import Pieces, Why
 from lab.ext.explain.limits import STANDING, STANDING_LEAST_NS
 from lab.ext.explain.place import Place, on_time, selected, to_acks
+from lab.ext.explain.units import unclocked
 from lab.ext.explain.view import SenderView
 from lab.metric.arrays import Floats, Ints, np
 
@@ -61,28 +62,22 @@ class Rounds:
     first_packet: Ints  # number in the capture; NONE without a segment
     full_again: Ints  # full-sized segments sent again
     short: Ints  # segments that end what was written
+    tails: Ints  # of these, sent once, and not up to a window's edge
+    unclocked: Ints  # bytes that passed the capture in larger super-packets than ACKs release
     spurious: Ints  # ACKs that report a segment as arrived twice (D-SACK, RFC 2883)
     near: bool = False  # whether times are known to less than ACKs usually are apart (`SenderView.near`)
 
     @classmethod
     def empty(cls, start: int, length: int, count: int) -> Rounds:
         """Return rounds without evidence."""
-        flight, room, window, acked, reached, sent, again, repeats, arrived, full, short, spurious = np.zeros(
-            (12, count), np.int64
-        )
+        flight, room, window, acked, reached, sent, again, repeats, arrived = np.zeros((9, count), np.int64)
+        full, short, tails, unclocked, spurious = np.zeros((5, count), np.int64)
         room[:], acked[:], reached[:] = NONE, NEVER, NEVER
         time = np.zeros((count, len(Why)))
         return cls(
             *(start, length, time, flight, room, window, acked, reached, sent, again, repeats, arrived),
-            *(
-                Delays.empty(count),
-                Delays.empty(count),
-                Delays.empty(count),
-                np.full(count, NONE),
-                full,
-                short,
-                spurious,
-            ),
+            *(Delays.empty(count), Delays.empty(count), Delays.empty(count), np.full(count, NONE)),
+            *(full, short, tails, unclocked, spurious),
         )
 
     def __len__(self) -> int:
@@ -133,7 +128,9 @@ class Rounds:
         again = found.again[order]
         np.add.at(self.again, at, again)
         np.add.at(self.full_again, at, again & ((found.end - found.seq)[order] >= mss))
-        np.add.at(self.short, at, (found.end - found.seq)[order] % mss > 0)
+        small = (found.end - found.seq) % mss > 0
+        np.add.at(self.short, at, small[order])
+        np.add.at(self.tails, at, (small & ~found.again & ~np.isin(found.end, found.edge))[order])
         np.minimum.at(self.first_packet, at, found.packet[order])
         acks = self.at(view.arrived)
         np.maximum.at(self.acked, acks, found.ack)
@@ -141,6 +138,9 @@ class Rounds:
         np.add.at(self.repeats, acks, found.repeated & (found.sack_right != NEVER))
         np.add.at(self.spurious, acks, (found.sack_right != NEVER) & (found.sack_right <= found.ack))
         np.add.at(self.arrived, self.at(found.time), found.end - found.seq)
+        if not view.exact:
+            large = unclocked(found, mss)
+            np.add.at(self.unclocked, self.at(found.time[large]), (found.end - found.seq)[large])
         times, since = to_acks(found)
         self.beyond.add(self.at(times + delay), since)
         prompt = on_time(found, times, since, least, capacity)

@@ -43,7 +43,7 @@ def sender_view(found: SegmentsAndAcks, where: Place, tick: int | None, mss: int
         return _viewed(found, found.time, found.ack_time, slack, (nothing, nothing), nothing > 0, exact=True)
     if tick is None or behind < 2 * tick:
         tick = TICK_NS
-    first = super_packets(found.time)
+    first = super_packets(found.time, found.end - found.seq)
     transmission = _transmission(found, first, mss) if behind >= 2 * tick else None
     if transmission:
         return _departures(found, first, *transmission, behind, tick)

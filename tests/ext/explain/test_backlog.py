@@ -89,11 +89,19 @@ def test_a_full_window_with_room_for_long_leaves_the_limit_to_the_send_buffer(tm
     assert shares[Limit.WINDOW] > 0.4
 
 
-@pytest.mark.parametrize(("tail", "limit"), [(100, Limit.IDLE), (MSS, Limit.SEND_BUFFER)])
-def test_at_the_receiver_small_segments_show_that_writes_end(tmp_path: Path, tail: int, limit: Limit) -> None:
+@pytest.mark.parametrize(
+    ("tail", "later", "limit"), [(100, 0.4, Limit.IDLE), (100, 0, Limit.SEND_BUFFER), (MSS, 0, Limit.SEND_BUFFER)]
+)
+def test_at_the_receiver_small_segments_show_that_writes_end(
+    tmp_path: Path, tail: int, later: float, limit: Limit
+) -> None:
+    """Writes come every 24 ms, as long as an ACK of the last write but one takes to return. ACKs are 1 ms apart.
+
+    If every third write comes `later`, the program decides when. It is no chance that an ACK comes with each write.
+    """
     packets, end = handshake(40, scale=7, at="receiver"), 1
-    for turn in range(100):  # every 24 ms, as long as an ACK of the last write but one takes to return
-        at = 50 + 24 * turn
+    for turn in range(100):
+        at = 50 + 24 * turn + later * (turn % 3 == 0)
         for number in range(20):
             size = MSS if number < 19 else tail
             stamps = (1000 + round(at), 500 + round(at) - 40)

@@ -172,10 +172,14 @@ def test_without_timestamps_a_write_that_passes_the_bottleneck_is_no_pacing(tmp_
     assert _explained(tmp_path, packets).shares[Limit.IDLE] > 0.9
 
 
-def test_ends_of_writes_do_not_hide_that_the_rate_is_used_in_full(tmp_path: Path) -> None:
-    """Without timestamps, segments pass without a pause, and every tenth is small."""
-    packets = _received([(61 + 0.1 * number, MSS if number % 10 else 900) for number in range(3000)], 60, stamps=False)
-    assert _explained(tmp_path, packets).shares[Limit.RATE] > 0.9
+@pytest.mark.parametrize(("write", "limit"), [(10, Limit.SEND_BUFFER), (2000, Limit.RATE)])
+def test_ends_of_writes_do_not_hide_that_the_rate_is_used_in_full(tmp_path: Path, write: int, limit: Limit) -> None:
+    """Without timestamps, segments pass without a pause, and some are small.
+
+    With more data behind them, the kernel would have filled them (tcp_sendmsg_locked). One alone shows a moment only.
+    """
+    leaves = [(61 + 0.1 * number, 900 if number % write == write - 1 else MSS) for number in range(3000)]
+    assert _explained(tmp_path, _received(leaves, 60, stamps=False)).shares[limit] > 0.85
 
 
 def _woken(bursts: Sequence[int], left: Sequence[int], rtt: float, frame: float = RATE) -> list[tuple[float, int]]:
