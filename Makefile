@@ -11,7 +11,7 @@ BEGUN := $(shell date +%s)
 .DEFAULT_GOAL := help
 # With it, each of pytest's workers would rewrite every test on each run: 4 s of CPU.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help setup setup-test setup-host userland kernel variants report check test test-nightly test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench mininet-examples growth fidelity holdout holdout-flows explain-truth rebuild-truth classroom lock site dist notebooks reference references man sysctls clean
+.PHONY: help setup setup-test setup-host userland kernel variants report check test test-nightly test-programs test-without test-chance mutation campaign test-cluster test-kernels test-cpu test-vm container bench mininet-examples growth fidelity holdout holdout-flows explain-truth explain-twins rebuild-truth classroom lock site dist notebooks reference references man sysctls clean
 .NOTPARALLEL:
 
 help: ## show this list
@@ -119,6 +119,9 @@ holdout-flows: setup-test kernel ## test the laws of several flows on cases draw
 
 explain-truth: setup-test kernel ## judge `lab explain` on transfers drawn by today's date (60 guests)
 	@$(PY) -m bench.explained $(ARGS)
+
+explain-twins: setup-test kernel ## prove which labels of `lab explain` no capture decides (80 guests)
+	@$(PY) -m bench.twins $(ARGS)
 
 rebuild-truth: setup-test kernel ## judge `lab explain --rebuild` on transfers drawn by today's date (100 guests)
 	@$(PY) -m bench.rebuilt $(ARGS)

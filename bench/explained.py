@@ -12,27 +12,23 @@ import argparse
 import json
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from bench.backlog import ENDS, Queue, queue_of
-from bench.draw import Dice, Drawn, Figure, case_of
+from bench.draw import Drawn
 from bench.holdout import SCRATCH
-from lab import metric, model
+from bench.transfers import KERNEL, draw
 from lab.app import userlands
 from lab.errors import LabError
 from lab.ext.explain.explaining import Explanation, explain
 from lab.ext.explain.limits import FULL, SHORTEST_ROUND_NS, Limit
 from lab.guest import outputs
-from lab.guest.probe import Capture, TcpInfo
-from lab.guest.task import Observer
-from lab.guest.workload import Bulk, PacedReader, RequestResponse, SmallWrites
 from lab.machine.kernel import choose
 from lab.metric.arrays import Bools, np
 from lab.metric.tcp_info import Samples, read
@@ -42,18 +38,8 @@ from lab.record.store import Store
 from lab.runner.plan import trial_of
 from lab.runner.progress import shown
 from lab.runner.schedule import Runner
-from lab.spec import find
-from lab.spec.changes import Changes
-from lab.units import Duration, Rate, Size
 
 CASES = 60
-KERNEL = "7.2"
-RATES = (2e6, 2e8)  # bit/s
-DELAYS = (1e-3, 0.06)  # seconds, one way
-BUFFERS = (32 << 10, 8 << 20)  # bytes
-LOSSES = (1e-4, 0.03)
-QUEUES = (0.2, 4.0)  # BDPs
-FRAMES = 16_000  # full ones, that a trial carries at most
 NAMED = 0.9  # captures with a smaller share of time as the kernel has it
 PAYLOAD = 1448 / 1538  # of the wire's time
 RESTLESS = ("bulk", "slow-reader")  # programs that write as fast as they can
@@ -71,88 +57,6 @@ GROUPS: Mapping[str, tuple[Limit, ...]] = {  # labels that the kernel's account 
     "cannot tell": (Limit.UNKNOWN,),
 }
 _GROUP = {limit: group for group, limits in GROUPS.items() for limit in limits}
-
-
-def draw(day: str, number: int) -> Drawn:
-    """Draw one transfer."""
-    dice = Dice(f"explained {day} {number}")
-    rate, delay = dice.between(RATES), dice.between(DELAYS)
-    per_second = rate / 8 / 1538
-    bdp = max(rate * 2 * delay / 8 / 1538, 4)
-    way: dict[str, Any] = {"rate": Rate(1000 * round(rate / 1000)), "delay": Duration(1000 * round(1e6 * delay))}
-    there = {**way, "limit": "ample" if dice.happens(0.3) else max(8, round(bdp * (1 + dice.between(QUEUES))))}
-    if dice.happens(0.3):
-        there["loss"] = f"{100 * dice.between(LOSSES):.3f} %"
-    sysctls = {}
-    for name, least, probability in (("rmem", 131072, 0.4), ("wmem", 16384, 0.4)):
-        if dice.happens(probability):
-            most = round(dice.between(BUFFERS))
-            sysctls[f"net.ipv4.tcp_{name}"] = f"4096 {min(least, most)} {most}"
-    if dice.happens(0.15):
-        sysctls["net.ipv4.tcp_timestamps"] = "0"
-    links = {"path": {"rate": None, "delay": None, "forward": there, "back": {**way, "limit": "ample"}}}
-    hosts: dict[str, Any] = {"sender": {"offloads": {"tso": True, "gso": True}}} if dice.happens(0.2) else {}
-    network = find.topology("two-hosts").resolve(Changes(links=links, sysctls=sysctls, hosts=hosts))
-    kind = dice.choose([name for name, (weight, _) in _PROGRAMS.items() for _ in range(weight)])
-    seconds = min(5.0, FRAMES / per_second)
-    workload = _PROGRAMS[kind][1](dice, rate, seconds)
-    snap = Size(128)
-    probes: tuple[Observer, ...] = (*(Capture(node=end, snap=snap) for end in ENDS), TcpInfo(node="sender"))
-    figure = Figure(workload, metric.bulk_goodput(), model.goodput_bulk, probes)
-    case = case_of(kind, f"{day}/{number}", network, figure)
-    return Drawn(number, case, KERNEL, round(dice.between((1, 1e6))))
-
-
-def _bulk(dice: Dice, _rate: float, seconds: float) -> Bulk:
-    return Bulk(duration=_time(seconds), congestion=dice.choose(("cubic", "cubic", "reno", "bbr")))
-
-
-def _slow_writer(dice: Dice, rate: float, seconds: float) -> Bulk:
-    """Writes a block, then computes for some time: at 0.05 to 0.8 of the path's rate."""
-    block = round(dice.between((4e3, 2e5)))
-    effort = 8 * block / rate / dice.between((0.05, 0.8))
-    effort = min(effort, seconds / 8)
-    return Bulk(duration=_time(seconds), block=Size(block), effort=Duration(1000 * round(1e6 * effort)))
-
-
-def _slow_reader(dice: Dice, rate: float, seconds: float) -> PacedReader:
-    block = round(dice.between((16e3, 128e3)))
-    least = 8 * block * 4 / seconds
-    return PacedReader(
-        duration=_time(seconds), rate=Rate(round(max(least, rate * dice.between((0.05, 1.2))))), block=Size(block)
-    )
-
-
-def _turns(dice: Dice, _rate: float, _seconds: float) -> RequestResponse:
-    return RequestResponse(
-        count=20,
-        interval=Duration(10**6 * round(dice.between((1, 300)))),
-        request=Size(round(dice.between((1, 20_000)))),
-        response=Size(round(dice.between((1, 20_000)))),
-        think=Duration(10**6 * round(dice.between((1, 50)))),
-    )
-
-
-def _small(dice: Dice, _rate: float, _seconds: float) -> SmallWrites:
-    return SmallWrites(
-        messages=round(dice.between((5, 30))),
-        writes=round(dice.between((2, 15))),
-        size=Size(round(dice.between((1, 400)))),
-        way=dice.choose(("plain", "plain", "nodelay", "writev")),
-    )
-
-
-def _time(seconds: float) -> Duration:
-    return Duration(10**6 * max(500, round(1000 * seconds)))
-
-
-_PROGRAMS: Mapping[str, tuple[int, Callable[[Dice, float, float], Any]]] = {  # and how often each is drawn
-    "bulk": (10, _bulk),
-    "slow writer": (3, _slow_writer),
-    "slow reader": (3, _slow_reader),
-    "turns": (2, _turns),
-    "small writes": (2, _small),
-}
 
 
 @dataclass(frozen=True)
@@ -267,25 +171,49 @@ def _network(state: Mapping[str, int], full: bool, bbr: bool) -> str:
 
 def compare(record: Record, drawn: Drawn, end: str) -> Compared:
     """Compare the labels of one capture with the kernel's account of the same connection."""
+    time: dict[tuple[str, str], float] = {}
+    for part in parts(record, drawn, end):
+        pair = part.truth, part.label
+        time[pair] = time.get(pair, 0.0) + part.seconds
+    return Compared(drawn.number, drawn.case.arm, end, stamped(drawn), time)
+
+
+def stamped(drawn: Drawn) -> bool:
+    """Return whether packets have timestamps."""
+    return drawn.case.network.nodes[0].sysctls["net.ipv4.tcp_timestamps"] != "0"
+
+
+@dataclass(frozen=True)
+class Part:
+    """Holds a part of a connection's time, in ns at the capture, with the kernel's account and the label."""
+
+    start: int
+    end: int
+    truth: str
+    label: str
+
+    @property
+    def seconds(self) -> float:
+        """Return its length."""
+        return (self.end - self.start) / 1e9
+
+
+def parts(record: Record, drawn: Drawn, end: str, queue: Queue | None = None) -> Iterator[Part]:
+    """Yield the time of one capture in parts. What the sender does reaches the receiver after the link's delay."""
     found = explain(record.path(outputs.capture(end, "eth0")))
     every = [each for each in found.connections if each.stretches]
     samples = [each for each in read(record.path(outputs.tcp_info("sender"))) if len(each) > 1]
-    queue = queue_of(record, drawn)
+    queue = queue or queue_of(record, drawn)
     later = drawn.case.network.links[0].forward.delay.ns if end == "receiver" else 0
-    time: dict[tuple[str, str], float] = {}
     for one in samples:
         ports = {one.local_port, one.remote_port}
         match = [each for each in every if {each.sender.source_port, each.sender.destination_port} == ports]
         if match:
-            _add(time, one, match[0], drawn, queue, later)
-    stamped = drawn.case.network.nodes[0].sysctls["net.ipv4.tcp_timestamps"] != "0"
-    return Compared(drawn.number, drawn.case.arm, end, stamped, time)
+            yield from _parts(one, match[0], drawn, queue, later)
 
 
-def _add(
-    time: dict[tuple[str, str], float], samples: Samples, found: Explanation, drawn: Drawn, queue: Queue, later: int
-) -> None:
-    """Add the time of one connection. What the sender does reaches the capture `later` (ns)."""
+def _parts(samples: Samples, found: Explanation, drawn: Drawn, queue: Queue, later: int) -> Iterator[Part]:
+    """Yield the parts of one connection."""
     ends = [each.end for each in found.stretches]
     for start, end, groups in account(samples, drawn, queue):
         start, end = start + later, end + later
@@ -299,25 +227,30 @@ def _add(
             if each.start >= end:
                 break
             label = _GROUP[each.limit]
-            pair = label if label in right else group, label
-            time[pair] = time.get(pair, 0.0) + (min(end, each.end) - max(start, each.start)) / 1e9
+            yield Part(max(start, each.start), min(end, each.end), label if label in right else group, label)
 
 
 def run(cases: Sequence[Drawn], results: Path, jobs: int | None) -> list[Compared]:
     """Run the transfers that the store lacks, and compare all. Raises LabError."""
+    done = records(cases, results, jobs)
+    return [compare(done[each.number], each, end) for each in cases if each.number in done for end in ENDS]
+
+
+def records(cases: Sequence[Drawn], results: Path, jobs: int | None) -> dict[int, Record]:
+    """Run the transfers that the store lacks, and return the records of all that ran. Raises LabError."""
     store, kernel = Store(results), choose("uml", KERNEL)
     userland = userlands.chosen("sealed", "uml")
     trials = {each.number: trial_of(each.case, kernel, "virtual", each.seed, userland=userland) for each in cases}
     with shown(len(trials)) as progress:
         outcomes = Runner(store, [kernel], jobs).run(list(trials.values()), progress)
-    compared = []
-    for each in cases:
-        outcome = outcomes[trials[each.number].address]
+    done = {}
+    for number, trial in trials.items():
+        outcome = outcomes[trial.address]
         if isinstance(outcome, Record):
-            compared += [compare(outcome, each, end) for end in ENDS]
+            done[number] = outcome
         else:
-            print(f"explained: {each.number}: {outcome}", file=sys.stderr)
-    return compared
+            print(f"explained: {number}: {outcome}", file=sys.stderr)
+    return done
 
 
 def matrix(compared: Sequence[Compared], title: str) -> Table:
@@ -358,8 +291,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return error.exit_code
     for end in ENDS:
         console.print(matrix([each for each in compared if each.end == end], f"captured at the {end}"), "")
-    stamped = [each for each in compared if each.end == "receiver" and each.stamped]
-    console.print(matrix(stamped, "captured at the receiver, with timestamps"), "")
+    known = [each for each in compared if each.end == "receiver" and each.stamped]
+    console.print(matrix(known, "captured at the receiver, with timestamps"), "")
     (asked.results / f"{asked.date}.json").write_text(
         json.dumps([{"number": each.number, "program": each.program, "end": each.end, "stamped": each.stamped,
                      "right": each.right, "time": [[*pair, time] for pair, time in each.time.items()]}

@@ -22,8 +22,8 @@ from rich.table import Table
 
 from bench.backlog import ENDS
 from bench.draw import Drawn
-from bench.explained import KERNEL, draw
 from bench.holdout import SCRATCH
+from bench.transfers import KERNEL, draw
 from lab.app import userlands
 from lab.errors import InputError, LabError
 from lab.ext.explain import files

@@ -6,12 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from bench import backlog, explained
+from bench import backlog, transfers
 from tests.ext.explain.captures import MSS, START, Packet, pcap
 
 
 def test_a_repeated_segment_waits_from_its_last_departure(tmp_path: Path) -> None:
-    drawn = explained.draw("2026-11-01", 1)
+    drawn = transfers.draw("2026-11-01", 1)
     delay = drawn.case.network.links[0].forward.delay.ns / 1e6
     sent = [Packet(0, seq=1, size=MSS), Packet(1, seq=1 + MSS, size=MSS), Packet(500, seq=1 + MSS, size=MSS)]
     came = [Packet(2 + delay, seq=1, size=MSS), Packet(505 + delay, seq=1 + MSS, size=MSS)]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bench import backlog, explained
+from bench import backlog, explained, transfers
 from bench.draw import Drawn
 from lab.ext.explain.explaining import explain
 from lab.ext.explain.limits import MEANING, Limit
@@ -22,7 +22,7 @@ DAY = "2026-11-01"
 
 def test_a_date_decides_the_draw() -> None:
     one, other = (
-        [(each.seed, each.case.network, each.case.workload) for each in map(partial(explained.draw, DAY), (1, 2, 3))]
+        [(each.seed, each.case.network, each.case.workload) for each in map(partial(transfers.draw, DAY), (1, 2, 3))]
         for _ in range(2)
     )
     assert one == other
@@ -38,7 +38,7 @@ def test_every_limit_has_a_meaning_a_group_and_a_colour() -> None:
 
 def _drawn(arm: str, congestion: str = "") -> Drawn:
     """Draw a transfer of this kind."""
-    drawn = (explained.draw(DAY, number) for number in range(1, 200))
+    drawn = (transfers.draw(DAY, number) for number in range(1, 200))
     return next(
         each
         for each in drawn
