@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from functools import wraps
+from functools import cached_property, wraps
 from html import escape
 from pathlib import Path
 from textwrap import fill
@@ -104,20 +104,21 @@ class Picture(Html):
         self,
         name: str,
         svg: bytes,
-        png: bytes,
+        rasterise: Callable[[], bytes],
         alt: str,
         caption: str,
         foreign: bool = False,
         csv: str = "",
         values: str = "",
     ) -> None:
-        """Create the figure from its two forms, with its data as CSV, and as `values` for the page's script.
+        """Create the figure from its SVG, with its data as CSV, and as `values` for the page's script.
 
-        A `foreign` figure, which another program drew, keeps its own colours.
+        `rasterise` returns the PNG, which takes as long to draw as the SVG and is often not needed. A `foreign` figure,
+        which another program drew, keeps its own colours.
         """
         self.name = name
         self.svg = svg
-        self.png = png
+        self.rasterise = rasterise
         self.alt = alt
         self.caption = caption
         self.csv = csv
@@ -126,12 +127,17 @@ class Picture(Html):
         data = f" data-values='{plain}'" if values else ""
         super().__init__(f'<figure id="{escape(name)}"{data}>{shown}', f"<figcaption>{caption}</figcaption></figure>")
 
+    @cached_property
+    def png(self) -> bytes:
+        """The figure as PNG."""
+        return self.rasterise()
+
     def save(self, path: Path | str) -> None:
         """Write the figure as PNG or SVG, depending on the name's suffix. Raises InputError for any other suffix."""
-        forms = {".png": self.png, ".svg": self.svg}
+        forms = {".png": "png", ".svg": "svg"}
         if Path(path).suffix not in forms:
             raise InputError(f"{path} has another format; use a name that ends in {' or '.join(forms)}")
-        Path(path).write_bytes(forms[Path(path).suffix])
+        Path(path).write_bytes(getattr(self, forms[Path(path).suffix]))
 
     def _repr_mimebundle_(self, **_: object) -> tuple[dict[str, str], dict[str, Any]]:
         png = base64.b64encode(self.png).decode()
@@ -289,15 +295,21 @@ def picture(
     its caption has the figure of all trials.
     """
     name = f"{claim.id.replace('/', '.')}.{kind}"
-    svg, png = io.BytesIO(), io.BytesIO()
+    svg, style = io.BytesIO(), mpl.rcParams.copy()
     figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": None})
-    figure.savefig(png, format="png", dpi=160, facecolor="white", metadata={"Software": None})
+
+    def rasterise() -> bytes:
+        png = io.BytesIO()
+        with mpl.rc_context(style):
+            figure.savefig(png, format="png", dpi=160, facecolor="white", metadata={"Software": None})
+        return png.getvalue()
+
     csv, seen = ("", "") if foreign else (values.as_csv(figure), values.as_json(figure))
     copies = ["png", *(["csv"] if csv else [])] if claim.in_report else []
     copy = "".join(f' <a href="figures/{name}.{kind}">{kind.upper()}</a>' for kind in copies)
     traced = f'{caption} <div class="trace">{_trace(claim, shown, of_first)}{copy}</div>'
     kind_of_picture = Picture if claim.in_report else LivePicture
-    return kind_of_picture(name, svg.getvalue(), png.getvalue(), typeset(alt), traced, foreign, csv, seen)
+    return kind_of_picture(name, svg.getvalue(), rasterise, typeset(alt), traced, foreign, csv, seen)
 
 
 def _trace(claim: TestedClaim, shown: Sequence[TestedCase], of_first: bool) -> str:

@@ -455,6 +455,6 @@ def test_a_drawing_on_a_page_has_no_digits_that_no_screen_shows() -> None:
     svg = (
         b'<svg viewBox="0 0 9 9"><path d="M 1.239999 -7.5 \nL 3 4.999 \nz"/><text x="1.2345" y="2">1.23456</text></svg>'
     )
-    drawn = Picture("toy", svg, b"", "a line", "").text
+    drawn = Picture("toy", svg, bytes, "a line", "").text
     assert 'd="M 1.23 -7.5 L 3 4.99 z"' in drawn
     assert '<text x="1.23" y="2">1.23456</text>' in drawn, "text stays as it is"

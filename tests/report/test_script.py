@@ -45,7 +45,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     figure.canvas.draw()
     svg = io.BytesIO()
     figure.savefig(svg, format="svg")
-    drawn = Picture("toy", svg.getvalue(), b"", "three points", "", csv=as_csv(figure), values=as_json(figure)).text
+    drawn = Picture("toy", svg.getvalue(), bytes, "three points", "", csv=as_csv(figure), values=as_json(figure)).text
     (folder / "page.css").write_text(page.style())
     (folder / "page.js").write_text(page.script())
     body = f'<figure class="over-time">{timed}</figure>{drawn}'
