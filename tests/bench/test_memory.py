@@ -15,7 +15,7 @@ from lab.metric.capture import Capture
 
 pytestmark = pytest.mark.long
 
-FEW, MANY = 300_000, 2_000_000
+FEW, MANY = 300_000, 1_200_000
 # Both captures are read as one that is longer than what is kept; the limit is on memory of the process's own.
 READ = """
 import resource, sys
@@ -48,7 +48,7 @@ def captures(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 
 @pytest.mark.parametrize(("how", "fits"), [("parts", True), ("whole", False)])
 def test_memory_does_not_grow_with_the_packets(captures: list[Path], how: str, fits: bool) -> None:
-    """24 MiB more than a few packets took hold what is made of many, but not one direction's columns (68 MB)."""
+    """24 MiB more than a few packets took hold what is made of many, but not one direction's columns (41 MB)."""
     ended = subprocess.run([sys.executable, "-c", READ, how, *map(str, captures)], capture_output=True, text=True)
     assert (ended.returncode == 0) is fits, ended.stderr
     assert fits or "MemoryError" in ended.stderr

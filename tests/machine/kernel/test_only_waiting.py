@@ -208,7 +208,9 @@ for _ in range(20_600):
 """
 
 
-@pytest.mark.parametrize("name", SPINNERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.nightly] * (name == "another thread's flag")) for name in SPINNERS]
+)
 def test_spinning_ends_when_what_it_waits_for_comes(kernel: UmlKernel, tmp_path: Path, name: str) -> None:
     imports, body = SPINNERS[name]
     spent, (spun,) = spin(kernel, tmp_path / "spin", SPENT.format(imports=imports, body=body))
