@@ -43,6 +43,7 @@ ATTACKS = (
     "tests/machine/kernel/test_leaks.py",
 )
 LONG = 100  # cases, of which one wants to hear
+WORTH = 10  # cases, before another process is worth the seconds in which it imports what they need
 ROOT = Path(__file__).parents[2]
 Found = tuple[str, str]  # what is wrong; a remark
 
@@ -92,7 +93,8 @@ def _cases(part: str, count: int, seed: int, folder: Path) -> Iterator[tuple[str
         cases = [f"{names[number % len(names)]}:{number // len(names)}" for number in range(count)]
         GROUND[part](folder)
         spawned = multiprocessing.get_context("spawn")  # no threads of ours in what forks
-        with ProcessPoolExecutor(len(os.sched_getaffinity(0)), spawned) as pool:
+        processes = min(len(os.sched_getaffinity(0)), max(1, count // WORTH))
+        with ProcessPoolExecutor(processes, spawned) as pool:
             done = pool.map(partial(FORKED[part], seed=seed, folder=folder), cases)
             yield from ((f"{part}/{case}", (found.wrong, "")) for case, found in zip(cases, done, strict=True))
         return

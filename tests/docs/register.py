@@ -31,6 +31,9 @@ TYPED = (
     "lab mn --topo tree,2 --link tc,bw=10,delay=5ms --test pingall+iperf",
 )
 
+# Of these, such as start guests do so as programs; the others in the test's own process, which has all modules already.
+IN_A_PROCESS = ("lab doctor", "lab run", "lab verify", "lab shell", "lab mn")
+
 # Typed by a person at a terminal.
 SESSIONS = (
     "lab shell shared-bottleneck",

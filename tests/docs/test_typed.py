@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.docs.blocks import blocks, tutorial
-from tests.docs.register import NIGHTLY, SESSIONS, TUTORIALS, TYPED
+from tests.docs.register import IN_A_PROCESS, NIGHTLY, SESSIONS, TUTORIALS, TYPED
 from tests.kinds import Type
 from tests.terminal import Terminal
 
@@ -32,9 +32,10 @@ def type_and_compare(type_in: Type, command: str, said: str) -> None:
 
 @pytest.mark.guest
 @pytest.mark.usefixtures("kernel")
-def test_commands_that_take_seconds(type_in: Type) -> None:
+def test_commands_that_take_seconds(type_in: Type, type_here: Type) -> None:
     for command in TYPED:
-        type_and_compare(type_in, command, SHOWN.get(command, ""))
+        typed = type_in if command.startswith(IN_A_PROCESS) else type_here
+        type_and_compare(typed, command, SHOWN.get(command, ""))
 
 
 @pytest.mark.guest

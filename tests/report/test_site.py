@@ -233,13 +233,13 @@ def test_a_failing_cell_leaves_the_pages_alone(only_here: Path) -> None:
 
 @pytest.mark.long
 def test_a_cell_that_computes_for_ever_ends(only_here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notebooks, "_SECONDS", 2)
+    monkeypatch.setattr(notebooks, "_SECONDS", 1)
     notebook(
         only_here / "notebooks" / "toy.ipynb",
         "x = 1",
         "try:\n    while x:\n        x += 1\nexcept Exception:\n    pass",
     )
-    with pytest.raises(LabError, match="cell 2 `try:`: ComputesTooLong: the cell computed for more than 2 s"):
+    with pytest.raises(LabError, match="cell 2 `try:`: ComputesTooLong: the cell computed for more than 1 s"):
         site.build(only_here / "results", only_here / "report", lambda _: None)
 
 
@@ -247,10 +247,10 @@ def test_a_cell_that_computes_for_ever_ends(only_here: Path, monkeypatch: pytest
 def test_a_cell_that_waits_is_waited_for(only_here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a processor, too: what others compute is no limit of its own."""
     said: list[str] = []
-    monkeypatch.setattr(notebooks, "_SECONDS", 2)
+    monkeypatch.setattr(notebooks, "_SECONDS", 1)
     monkeypatch.setattr(notebooks, "_REMARK", 0.5)
-    program = "import os\nwhile sum(os.times()[:2]) < 2.5: pass"
-    cell = f"import subprocess, sys, time\ntime.sleep(1.5)\nsubprocess.run([sys.executable, '-c', {program!r}])"
+    program = "import os\nwhile sum(os.times()[:2]) < 1.5: pass"
+    cell = f"import subprocess, sys, time\ntime.sleep(0.7)\nsubprocess.run([sys.executable, '-c', {program!r}])"
     notebook(only_here / "notebooks" / "toy.ipynb", cell)
     site.build(only_here / "results", only_here / "report", said.append)
     assert any(line.startswith("still at ") and "toy.ipynb" in line for line in said)

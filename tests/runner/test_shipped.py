@@ -65,9 +65,10 @@ def programs_of(trial: Trial) -> tuple[str, ...]:
 
 @pytest.mark.parametrize("pack", shipped.packs())
 def test_every_program_of_a_pack_runs(pack: str, kernel: UmlKernel, tmp_path: Path) -> None:
-    planned = plan(find.find([pack]), Settings(kernel))
-    trials = trials_of(each for each in planned if each.kernel.id == kernel.id)
-    one_each = {programs_of(trial): trial for trial in trials}
+    """In the trials that cost least."""
+    planned = [each for each in plan(find.find([pack]), Settings(kernel)) if each.kernel.id == kernel.id]
+    dear_first = sorted(planned, key=lambda each: -each.cost.seconds)
+    one_each = {programs_of(trial): trial for trial in trials_of(dear_first)}
     found = Runner(Store(tmp_path), [kernel]).run([*one_each.values()], Quiet())
     assert found
     for record in found.values():

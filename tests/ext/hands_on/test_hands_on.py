@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import signal
 import subprocess
 from collections.abc import Callable
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kinds import Type
 from tests.terminal import LAB, SECONDS, Terminal
 
 pytestmark = [pytest.mark.guest, pytest.mark.usefixtures("kernel")]
@@ -130,8 +132,8 @@ def test_a_command_that_never_ends_is_ended(clock: str, command: str, said: str)
         (["shell", "two-hosts", "--clock", "lunar", "-c", "true"], "--clock lunar is unknown; use virtual or real"),
     ],
 )
-def test_a_mistake_is_one_message(args: list[str], said: str) -> None:
-    done = lab(*args)
+def test_a_mistake_is_one_message(type_here: Type, args: list[str], said: str) -> None:
+    done = type_here(shlex.join(("lab", *args)))
     assert done.returncode == 2
     assert said in done.stderr
     assert "Traceback" not in done.stderr
