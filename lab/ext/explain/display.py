@@ -82,7 +82,7 @@ def shown(found: Explained, closely: bool, gains: Gains | None = None) -> Render
     """Return the explanations for a terminal. `closely` adds the stretches of time."""
     explained = [each for each in found.connections if each.facts]
     most = sorted(explained, key=lambda each: -each.payload[0])[:CONNECTIONS]
-    parts: list[RenderableType] = [Text(f"{found.file}: {plural(found.packets, 'packet')}, {_counted(found)}")]
+    parts: list[RenderableType] = [Text(f"{found.file}: {plural(found.packets, 'packet')}, {found.counted}")]
     parts += [Text(f"remark: {each}", style="yellow") for each in found.remarks]
     for each in sorted(most, key=lambda each: each.number):
         parts += [Text(""), *_connection(each)]
@@ -107,10 +107,6 @@ def _worth(found: Explained, gains: Gains) -> Iterator[RenderableType]:
     for each in rows(gains):
         table.add_row(*each)
     yield table
-
-
-def _counted(found: Explained) -> str:
-    return plural(len(found.connections), "TCP connection")
 
 
 def _connection(each: Explanation) -> Iterator[RenderableType]:

@@ -29,7 +29,7 @@ from lab.ext.explain.rounds import Rounds
 from lab.ext.explain.view import SenderView, sender_view
 from lab.metric.arrays import np
 from lab.metric.packets import Flow
-from lab.report.wording import percents
+from lab.report.wording import percents, plural
 
 
 @dataclass(frozen=True)
@@ -82,8 +82,19 @@ class Explained:
     file: str
     packets: int
     others: int  # packets that are not TCP
-    connections: tuple[Explanation, ...]
+    all: int  # TCP connections of the capture
+    connections: tuple[Explanation, ...]  # all of them, or the chosen one
     remarks: tuple[str, ...]
+
+    @property
+    def counted(self) -> str:
+        """Return how many TCP connections the capture has, and which one is shown if the others are not."""
+        said = plural(self.all, "TCP connection")
+        return (
+            f"{said}, of which this is number {self.connections[0].number}"
+            if len(self.connections) < self.all
+            else said
+        )
 
 
 def explain(file: Path, flow: int | None = None) -> Explained:
@@ -101,7 +112,7 @@ def explain(file: Path, flow: int | None = None) -> Explained:
         chosen = _chosen(found, flow, file)
         done = dict(_analysed(reading, chosen))
         every = tuple(done.get(each.number) or _listed(each) for each in (chosen if flow else found.connections))
-        return Explained(str(file), found.packets, found.others, every, tuple(remarks))
+        return Explained(str(file), found.packets, found.others, len(found.connections), every, tuple(remarks))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from lab.ext.explain.explaining import Explained, Explanation
 from lab.ext.explain.gains import Gains
 from lab.ext.explain.limits import Limit
 from lab.report import html, page
-from lab.report.wording import percents, plural
+from lab.report.wording import percents
 
 CONNECTIONS = 30  # on a page, those with the most payload
 ROWS = 200  # stretches in a table
@@ -72,7 +72,7 @@ def _body(found: Explained, worth: Gains | None) -> Iterator[str]:
     rebuilt = None if worth is None else gains.transfer_of(found, worth)
     if rebuilt is not None:
         yield f"<p><strong>{html.prose(gains.sentence(rebuilt, worth))}</strong></p>"
-    yield f"<p>{found.packets:,} packets, {plural(len(found.connections), 'TCP connection')}.</p>"
+    yield f"<p>{found.packets:,} packets, {found.counted}.</p>"
     yield from (f'<p class="missing">{html.prose(printable(each))}</p>' for each in found.remarks)
     explained = sorted((each for each in found.connections if each.facts), key=lambda each: -each.payload[0])
     further = [each for each in explained[CONNECTIONS:] if each is rebuilt]

@@ -240,7 +240,8 @@ def test_gains_are_shown_for_the_connection_that_was_rebuilt(tmp_path: Path) -> 
     assert text.index('id="connection-2"') < text.index('id="gains"')
     assert display.plain(api.explain(capture), gains)["gains"]["connection"] == 2
     with pytest.raises(InputError, match="connection 2, which is not explained; choose --flow 2"):
-        transfer_of(api.explain(capture, flow=1), gains)
+        transfer_of(first := api.explain(capture, flow=1), gains)
+    assert first.counted == "2 TCP connections, of which this is number 1"
 
 
 def test_gains_are_not_shown_for_another_capture(tmp_path: Path) -> None:
