@@ -22,9 +22,9 @@ from lab.spec.errors import Problem, SpecError, display, suggestion
 from lab.spec.topology import Topology, checked
 
 PREFIX_LENGTH = 8  # Mininet's, for an address that gives none
-# tc's units of time -> the lab's; a bare number is in microseconds.
-TIMES = {"": "us", "us": "us", "usec": "us", "usecs": "us", "ms": "ms", "msec": "ms", "msecs": "ms"}
-TIMES |= {"s": "s", "sec": "s", "secs": "s"}
+# The units of netem's times (iproute2, get_time64) -> the lab's; a bare number is in nanoseconds.
+TIMES = {"": "ns", "ns": "ns", "nsec": "ns", "nsecs": "ns", "us": "us", "usec": "us", "usecs": "us"}
+TIMES |= {"ms": "ms", "msec": "ms", "msecs": "ms", "s": "s", "sec": "s", "secs": "s"}
 # These values do not affect the frames on a link, or are true in the lab anyway.
 NEUTRAL: Mapping[str, tuple[Any, ...]] = {
     "use_htb": (True, False),

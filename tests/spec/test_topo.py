@@ -37,7 +37,7 @@ class Tree(Topo):
         for number in range(1, 2 * width + 1):
             switch = top if number <= width else low
             host = self.addHost(f"h{number}", cls=Host, ip=f"10.0.0.{number}")
-            self.addLink(host, switch, bw=10, loss=0.5, max_queue_size=100, jitter="1ms", delay=2000)
+            self.addLink(host, switch, bw=10, loss=0.5, max_queue_size=100, jitter="1ms", delay=2000000)
         self.addLink("h1", low, params1={"bw": 100, "delay": "5ms"}, params2={"bw": 0.5})
 
 
@@ -95,7 +95,7 @@ def test_each_direction_has_what_its_end_was_given(file: Path) -> None:
     links = {link.name: link for link in find.topology(f"{file}:tree").network.links}
     plain, own = links["h2-s1"], links["h1-s2"]
     assert plain.forward == plain.back
-    assert (plain.back.rate, plain.back.delay) == (Rate.of("10 Mbit/s"), Duration.of("2 ms")), "a number is in us"
+    assert (plain.back.rate, plain.back.delay) == (Rate.of("10 Mbit/s"), Duration.of("2 ms")), "a number is in ns"
     assert (plain.back.loss, plain.back.limit, plain.back.jitter) == (0.005, 100, Duration.of("1 ms"))
     assert (own.forward.rate, own.forward.delay) == (Rate.of("100 Mbit/s"), Duration.of("5 ms"))
     assert (own.back.rate, own.back.delay) == (Rate.of("500 kbit/s"), Duration(0))

@@ -12,6 +12,7 @@ import msgspec
 
 from lab.base import foreign
 from lab.errors import InputError
+from lab.ext.importing import quantities
 from lab.ext.importing.following import Follower
 from lab.ext.importing.found import Device, FoundNetwork
 from lab.ext.importing.where import Where
@@ -173,6 +174,8 @@ class _Reading:
                 self.lowest[node] = (port, device)
             said, messages = topo.direction(params)
             device.settings = {key: (value, where) for key, value in said.items()}
+            for key in ("delay", "jitter"):
+                messages += quantities.unitless(key, str(params.get(key)))
             for message in messages:
                 self.network.leave(where, f"link {'-'.join(step.ends)}: {message}")
             ends.append(device)

@@ -104,9 +104,9 @@ def _netem(name: str, left: _Words, found: ReadSettings) -> None:
         case "limit":
             keys["limit"] = quantities.count(left.next(name))
         case "delay" | "latency":
-            keys["delay"] = quantities.time(left.next(name))
+            keys["delay"] = _time(name, left.next(name), found)
             if jitter := left.if_number():
-                keys["jitter"] = quantities.time(jitter)
+                keys["jitter"] = _time("jitter", jitter, found)
                 if correlation := left.if_number():
                     keys["jitter_correlation"] = quantities.share(correlation)
         case "loss" | "drop":
@@ -136,6 +136,11 @@ def _netem(name: str, left: _Words, found: ReadSettings) -> None:
             left.next(name)  # the trial's own seed decides
         case _:
             found.untaken.append(f"{name} has no counterpart")
+
+
+def _time(name: str, text: str, found: ReadSettings) -> str:
+    found.untaken += [each for each in quantities.unitless(name, text) if each not in found.untaken]
+    return quantities.netem_time(text)
 
 
 def _loss(left: _Words, found: ReadSettings) -> None:
@@ -176,8 +181,8 @@ def _slot(left: _Words, found: ReadSettings) -> None:
         for _ in range(3):
             left.next("slot")
         return
-    slot: dict[str, Any] = {"min": quantities.time(word)}
-    slot["max"] = quantities.time(left.if_number() or word)
+    slot: dict[str, Any] = {"min": _time("slot", word, found)}
+    slot["max"] = _time("slot", left.if_number() or word, found)
     while left.left and left.left[-1] in ("packets", "bytes"):
         name = left.next("slot")
         value = left.next(name)

@@ -1,6 +1,6 @@
 """Convert tc's times, rates, sizes and shares to the lab's notation.
 
-Source: iproute2, lib/utils.c and lib/utils_math.c (get_time, get_rate64, get_size, parse_percent).
+Source: iproute2, lib/utils.c and lib/utils_math.c (get_time, get_time64, get_rate64, get_size, parse_percent).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"(\d{1,18}(?:\.\d{0,18})?|\.\d{1,18})([a-zA-Z%]*)", re.ASC
 _TIMES: Mapping[str, int] = {
     **dict.fromkeys(("s", "sec", "secs"), 10**9),
     **dict.fromkeys(("ms", "msec", "msecs"), 10**6),
-    **dict.fromkeys(("", "us", "usec", "usecs"), 10**3),
+    **dict.fromkeys(("us", "usec", "usecs"), 10**3),
     **dict.fromkeys(("ns", "nsec", "nsecs"), 1),
 }
 _PREFIXES: Mapping[str, int] = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
@@ -50,8 +50,22 @@ def _scaled(text: str, what: str, units: Mapping[str, int] | Mapping[str, Fracti
 
 
 def time(text: str) -> str:
-    """Return a tc time such as `10ms` as the lab writes it. A bare number is in us. Raises ValueError."""
-    return str(Duration(_scaled(text, "time", _TIMES)))
+    """Return a queue's time such as `10ms` as the lab writes it. A bare number is in us. Raises ValueError."""
+    return str(Duration(_scaled(text, "time", _TIMES | {"": 10**3})))
+
+
+def netem_time(text: str) -> str:
+    """Return one of netem's times such as `10ms` as the lab writes it. A bare number is in ns. Raises ValueError."""
+    return str(Duration(_scaled(text, "time", _TIMES | {"": 1})))
+
+
+def unitless(name: str, text: str) -> list[str]:
+    """Return a message if one of netem's times is a number without a unit, else nothing."""
+    try:
+        number, unit = _split(text, "time")
+    except ValueError:
+        return []
+    return [] if unit or not number else [f"{name} {text} has no unit, so tc reads {netem_time(text)}"]
 
 
 def rate(text: str) -> str:

@@ -68,3 +68,16 @@ def test_a_script_that_fails_names_its_line(tmp_path: Path) -> None:
     file.write_text("from mininet.topo import Topo\nimport absent\n")
     with pytest.raises(InputError, match=r"net\.py:2: ModuleNotFoundError: No module named 'absent'"):
         read([file], None, ImportOptions())
+
+
+def test_a_bare_delay_is_in_nanoseconds(tmp_path: Path) -> None:
+    file = tmp_path / "net.py"
+    file.write_text(
+        "from mininet.link import TCLink\nfrom mininet.topo import Topo\n\n\nclass Pair(Topo):\n    def build(self):\n"
+        "        self.addLink(self.addHost('a'), self.addHost('b'), cls=TCLink, delay='20', jitter=5)\n"
+    )
+    found = read([file], None, ImportOptions())
+    way = found.topology.network.links[0].forward
+    assert (way.delay, way.jitter) == (Duration(20), Duration(5))
+    assert [each.line for each in found.untaken] == [7, 7]
+    assert "link a-b: delay 20 has no unit, so tc reads 20 ns" in found.untaken[0].message

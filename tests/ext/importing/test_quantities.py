@@ -29,6 +29,36 @@ def test_times(said: str, meant: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("words", "keys", "untaken"),
+    [
+        ("delay 20", {"delay": "20 ns"}, ["delay 20 has no unit, so tc reads 20 ns"]),
+        ("latency 0.5us", {"delay": "500 ns"}, []),
+        ("delay 0", {"delay": "0 ns"}, []),
+        (
+            "delay 100 20",
+            {"delay": "100 ns", "jitter": "20 ns"},
+            ["delay 100 has no unit, so tc reads 100 ns", "jitter 20 has no unit, so tc reads 20 ns"],
+        ),
+        ("delay 5000000", {"delay": "5 ms"}, ["delay 5000000 has no unit, so tc reads 5 ms"]),
+        ("slot 800", {"slot": {"min": "800 ns", "max": "800 ns"}}, ["slot 800 has no unit, so tc reads 800 ns"]),
+        (
+            "slot 800 1ms",
+            {"slot": {"min": "800 ns", "max": "1 ms"}},
+            ["slot 800 has no unit, so tc reads 800 ns"],
+        ),
+    ],
+)
+def test_a_bare_time_of_netem_is_in_nanoseconds(words: str, keys: dict[str, object], untaken: list[str]) -> None:
+    """iproute2: netem reads its times with get_time64(), and all other qdiscs theirs with get_time(), in us."""
+    found = netem.netem(words.split())
+    assert keys.items() <= found.keys.items()
+    assert found.untaken == untaken
+    assert netem.tbf("rate 8mbit limit 1000 latency 20".split()).untaken == []
+    assert netem.fifo("codel", ["target", "20"])["target"] == "20 us"
+    assert netem.tbf("rate 8mbit latency 1000".split()).keys["queue"]["limit"] == "1000 B"
+
+
+@pytest.mark.parametrize(
     ("said", "bps"),
     [
         ("1mbit", 10**6),
