@@ -273,6 +273,15 @@ def build(found: dict[str, Any], wanted: str) -> None:
     mininet.net.Mininet(topo=known[name](*args, **opts), build=False, autoSetMacs=False).build()
 
 
+def failure(error: BaseException) -> tuple[tuple[str, int], str]:
+    """Return the line of the script's own code that failed, and why."""
+    if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_relative_to(FOLDER):
+        return (os.path.relpath(error.filename, FOLDER), error.lineno or 1), error.msg  # no frame is at this line
+    own = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).is_relative_to(FOLDER)]
+    at = (os.path.relpath(own[-1].filename, FOLDER), own[-1].lineno or 1) if own else ("", 1)
+    return at, f"{type(error).__name__}: {str(error)[:300]}"
+
+
 def main(archive: str, command: str) -> None:
     """Run the script, and describe the network that it builds."""
     job = json.loads(Path(command).read_text())
@@ -291,9 +300,8 @@ def main(archive: str, command: str) -> None:
     except Done:
         pass
     except (Exception, SystemExit) as error:  # noqa: BLE001  # any error of the script
-        own = [each for each in traceback.extract_tb(error.__traceback__) if Path(each.filename).is_relative_to(FOLDER)]
-        at = (os.path.relpath(own[-1].filename, FOLDER), own[-1].lineno or 1) if own else ("", 1)
-        note("failed", at, message=f"{type(error).__name__}: {str(error)[:300]}")
+        at, message = failure(error)
+        note("failed", at, message=message)
     out.write_text(json.dumps(steps))
     os._exit(0)
 

@@ -70,6 +70,15 @@ def test_a_script_that_fails_names_its_line(tmp_path: Path) -> None:
         read([file], None, ImportOptions())
 
 
+@pytest.mark.parametrize("broken", ["net.py", "parts.py"])
+def test_a_syntax_error_names_its_own_line(tmp_path: Path, broken: str) -> None:
+    (tmp_path / "net.py").write_text("import parts\n")
+    (tmp_path / "parts.py").write_text("import mininet\n")
+    (tmp_path / broken).write_text("import mininet\n\nprint(\n")
+    with pytest.raises(InputError, match=rf"{broken}:3: '\(' was never closed"):
+        read([tmp_path / "net.py"], None, ImportOptions())
+
+
 def test_a_bare_delay_is_in_nanoseconds(tmp_path: Path) -> None:
     file = tmp_path / "net.py"
     file.write_text(
