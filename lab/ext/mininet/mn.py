@@ -27,6 +27,12 @@ NAMES = {
     "link": ("default", "tc", "tcu", "ovs"),
     "host": ("proc", "cfs", "rt"),
 }
+TESTS = ("pingall", "pingpair", "iperf", "iperfudp", "all", "build", "none")  # joined with '+'
+# The methods of Mininet's networks that `mn` also takes as tests (mininet/net.py)
+METHODS = (
+    *("pingAll", "pingPair", "iperfUdp", "ping", "pingFull", "pingAllFull", "pingPairFull", "runCpuLimitTest", "run"),
+    *("waitConnected", "staticArp", "configLinkStatus", "interact", "start", "stop", "build", "monitor"),
+)
 # The commands of Mininet's prompt (mininet/cli.py). Names of nodes begin commands, too.
 PROMPT = (
     *("EOF", "dpctl", "dump", "exit", "gterm", "help", "intfs", "iperf", "iperfudp", "link", "links", "net", "nodes"),
@@ -110,6 +116,10 @@ def check(options: MnOptions) -> None:
     for option, known in NAMES.items() if options.custom is None else ():
         if (value := getattr(options, option)) and (name := value.partition(",")[0]) not in known:
             raise InputError(f"--{option} {name} is unknown{instead(name, known)}")
+    for test in options.test.split("+") if options.test is not None and options.custom is None else ():
+        name = test.partition(",")[0]
+        if name not in {*TESTS, *METHODS} and name.lower() not in ("pingall", "pingpair", "iperfudp"):
+            raise InputError(f"--test {name} is unknown{instead(name, TESTS)}")
 
 
 def _check_commands(text: str, topology: str) -> None:

@@ -77,6 +77,13 @@ def test_what_cannot_work_is_refused_with_what_to_do(options: MnOptions, said: s
         command_of(options)
 
 
+def test_the_tests_of_mininet_and_of_own_files_are_known(tmp_path: Path) -> None:
+    known = "pingall+pingPair+PINGALL+iperf,l4Type=UDP+pingAllFull+build+none"
+    assert known in command_of(MnOptions(test=known))[1]
+    (tmp_path / "own.py").write_text("TESTS = {'mine': print}\n")
+    assert "mine" in command_of(MnOptions(test="mine", custom=str(tmp_path / "own.py")))[1]
+
+
 def test_tests_run_in_virtual_time_and_a_prompt_in_real_time() -> None:
     assert is_attended(MnOptions(), None, None)
     assert not is_attended(MnOptions(test="pingall"), None, None)
@@ -99,6 +106,9 @@ def test_tests_run_in_virtual_time_and_a_prompt_in_real_time() -> None:
         (["--topo", "singel,2", "--test", "pingall"], "--topo singel is unknown; did you mean 'single'?"),
         (["--link", "bw", "--test", "pingall"], "--link bw is unknown; use default, tc, tcu, ovs"),
         (["two-hosts", "-c", "sender ping -c 1 receiver\npingal"], "unknown command 'pingal'; did you mean 'pingall'?"),
+        (["--topo", "tree,2", "--test", "pingal"], "--test pingal is unknown; did you mean 'pingall'?"),
+        (["--test", "pingall+iperv", "--clock", "real"], "--test iperv is unknown; did you mean 'iperf'?"),
+        (["--test", "x"], "--test x is unknown; use pingall, pingpair, iperf, iperfudp, all, build, none"),
         (["--topo", "single,2", "--exact"], "--exact: a run in real time has Mininet's own wires"),
         (["--test", "none", "--clock", "real", "--page", "p.html"], "--page: a run in real time has Mininet's own"),
         (["two-hosts", "--no-capture"], "--no-capture: a topology of the lab has the lab's wires"),
