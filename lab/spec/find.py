@@ -74,7 +74,8 @@ def topology(name: str) -> Topology:
         return found
     known = topologies()
     if name not in known and Path(name).exists():
-        raise InputError(f"{name} is not a topology; name a YAML file, or a Python file with a Mininet Topo")
+        files = "a YAML file, or a Python file with a Mininet Topo; `lab import` reads other tools' files"
+        raise InputError(f"{name} is not a topology; name {files}")
     if name not in known:
         raise InputError(f"unknown topology '{name}'{suggestion(name, known) or LISTED}")
     return topology_files.load(known[name])

@@ -22,6 +22,7 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
     """Return the experiment in `path`. `topology` loads its topology. Raises SpecError for any mistake."""
     path = path.absolute()
     source = python.source_of(path)
+    python.refuse_script(source, path)
     module = python.run(source, path)
     experiment = getattr(module, "EXPERIMENT", None)
     text = inspect.cleandoc(module.__doc__ or "")

@@ -22,6 +22,9 @@ ADVICE = {  # for a module that cannot be imported
     "lab": "import all names from `lab`, as in `from lab import Arm, Bulk, Experiment, metric`",
     "mininet": "run `sudo apt-get install mininet` or `make setup-host`",
 }
+_IMPORTS_MININET = re.compile(rb"^[ \t]*(?:from|import)[ \t]+mininet\b", re.MULTILINE)
+_MAKES_NETWORK = re.compile(rb"\bMininet\w*\(")
+_FOR_THE_LAB = re.compile(rb"\b(?:topos|EXPERIMENT)\b")
 _MISSING = re.compile(r"(\w+)(?:\.__init__)?\(\) missing \d+ required \S+ arguments?: (.*)")
 
 
@@ -31,6 +34,16 @@ def source_of(path: Path) -> bytes:
         return file_bytes(path)
     except OSError as error:
         raise SpecError([Problem(display(path), 1, unreadable(path, error))]) from error
+
+
+def refuse_script(source: bytes, path: Path, alternative: str = "") -> None:
+    """Raise SpecError for a script that builds and runs a Mininet network itself. Such a script should run in a guest.
+
+    `alternative` follows the advice.
+    """
+    if _IMPORTS_MININET.search(source) and _MAKES_NETWORK.search(source) and not _FOR_THE_LAB.search(source):
+        message = f"a Mininet script; run `lab mininet {display(path)}`{alternative}"
+        raise SpecError([Problem(display(path), 1, message)])
 
 
 def run(source: bytes, path: Path) -> ModuleType:

@@ -47,6 +47,7 @@ def load(path: Path, entry: str = "") -> Topology:
     """
     path = path.absolute()
     source = python.source_of(path)
+    python.refuse_script(source, path, f", or take its network with `lab import {display(path)} -o NAME.yaml`")
     topos = getattr(python.run(source, path), "topos", None)
     if not isinstance(topos, dict) or not topos:
         message = "should define topos = {'name': Topo class or function}, as a file for `mn --custom` does"

@@ -12,7 +12,7 @@ from lab.guest.network import Network
 from lab.spec import document, kept, names, sysctls, wiring
 from lab.spec.changes import Changes, UnknownName
 from lab.spec.document import Document, Place
-from lab.spec.errors import Problem, SpecError, file_bytes
+from lab.spec.errors import Problem, SpecError, display, file_bytes
 
 if TYPE_CHECKING:
     from lab.spec.format import TopologyPart
@@ -107,6 +107,9 @@ def checked(read: Document) -> Topology:
     from lab.spec.parts import Mistakes
 
     name = read.path.stem
+    if isinstance(foreign := read.data.get("topology"), Mapping) and "nodes" in foreign:
+        advice = f"a containerlab file; run `lab import {display(read.path)} -o NAME.yaml`"
+        raise SpecError([read.problem(("topology",), advice)])
     try:
         part = _validate(read.data, read.path)
         network = resolve.network(name, part)
