@@ -83,9 +83,7 @@ class MnOptions(MininetOptions):
     host: Annotated[str | None, OptionText("The hosts: proc, cfs, rt.", ITEM)] = None
     test: Annotated[
         str | None,
-        OptionText(
-            "Run tests instead of a prompt: pingall, pingpair, iperf, iperfudp, all, build, none.", "TEST[+TEST...]"
-        ),
+        OptionText("Run tests instead of a prompt: pingall, pingpair, iperf, all, build, none.", "TEST[+TEST...]"),
     ] = None
     pre: Annotated[str | None, OptionText("Run this file's Mininet commands before the network starts.", "FILE")] = None
     post: Annotated[str | None, OptionText("Run this file's Mininet commands after tests and prompt.", "FILE")] = None

@@ -108,7 +108,11 @@ def test_tests_run_in_virtual_time_and_a_prompt_in_real_time() -> None:
         (["two-hosts", "-c", "sender ping -c 1 receiver\npingal"], "unknown command 'pingal'; did you mean 'pingall'?"),
         (["--topo", "tree,2", "--test", "pingal"], "--test pingal is unknown; did you mean 'pingall'?"),
         (["--test", "pingall+iperv", "--clock", "real"], "--test iperv is unknown; did you mean 'iperf'?"),
-        (["--test", "x"], "--test x is unknown; use pingall, pingpair, iperf, iperfudp, all, build, none"),
+        (["--test", "x"], "--test x is unknown; use pingall, pingpair, iperf, all, build, none"),
+        (
+            ["--test", "iperfudp"],
+            "--test iperfudp: Mininet lists this test, but does not have it; use iperf,l4Type=UDP",
+        ),
         (["--topo", "single,2", "--exact"], "--exact: a run in real time has Mininet's own wires"),
         (["--test", "none", "--clock", "real", "--page", "p.html"], "--page: a run in real time has Mininet's own"),
         (["two-hosts", "--no-capture"], "--no-capture: a topology of the lab has the lab's wires"),
