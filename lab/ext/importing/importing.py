@@ -19,7 +19,7 @@ from lab.ext.importing.where import Where
 from lab.spec import document
 from lab.spec import topology as topologies
 from lab.spec.document import Document
-from lab.spec.errors import Problem, SpecError, display, unreadable
+from lab.spec.errors import Problem, SpecError, display, instead, unreadable
 from lab.spec.topology import Topology
 
 MOST_BYTES = 4 << 20
@@ -95,8 +95,7 @@ def read(files: Sequence[Path], out: Path | None, options: ImportOptions) -> Imp
         raise InputError(f"-o {out} already exists; choose a different name, or remove that file")
     sources = [(path, _source(path)) for path in files]
     kinds = [_kind(path, text) for path, text in sources]
-    if options.topo and kinds[0] != "mininet":
-        raise InputError(f"--topo {options.topo}: {display(files[0])} is not a Mininet script; leave out --topo")
+    _refuse_unused(sources, kinds, options)
     if kinds[0] == "trace":
         return _of_traces(sources, kinds, out, options)
     if "trace" in kinds or any(kind != "script" for kind in kinds[1:]):
@@ -133,6 +132,32 @@ def _kind(path: Path, text: str) -> str:
     if any(line.split()[:1] in (["ip"], ["tc"], ["sudo"]) for line in text.splitlines()):
         return "script"
     raise InputError(f"{display(path)}:1: is not {KINDS}")
+
+
+def _refuse_unused(sources: Sequence[tuple[Path, str]], kinds: Sequence[str], options: ImportOptions) -> None:
+    """Raise InputError for an option that none of the files uses."""
+    first = display(sources[0][0])
+    if options.topo and kinds[0] != "mininet":
+        raise InputError(f"--topo {options.topo}: {first} is not a Mininet script; leave out --topo")
+    has_columns = any(
+        kind == "trace" and traces.has_columns(text) for (_, text), kind in zip(sources, kinds, strict=True)
+    )
+    for option, given, default in (
+        ("--time-unit", options.time_unit, ImportOptions.time_unit),
+        ("--rate-unit", options.rate_unit, ImportOptions.rate_unit),
+    ):
+        if given != default and not has_columns:
+            raise InputError(f"{option} {given}: {first} has no columns of times and rates; leave out {option}")
+    scripts = [text for (_, text), kind in zip(sources, kinds, strict=True) if kind == "script"]
+    for name in options.variables:
+        if name.isdigit() and kinds[0] == "mininet":
+            continue  # an argument of the script, which the script may ignore
+        if not scripts:
+            known = "a Mininet script has arguments, such as --set 1=VALUE" if kinds[0] == "mininet" else "leave it out"
+            raise InputError(f"--set {name}: {first} is not a shell script; {known}")
+        if not any(script.mentions(text, name) for text in scripts):
+            known = instead(name, [each for text in scripts for each in script.variables(text)])
+            raise InputError(f"--set {name}: the script reads no such variable{known}")
 
 
 def _network(source: tuple[Path, str], kind: str, options: ImportOptions) -> FoundNetwork:
@@ -190,7 +215,7 @@ def _of_traces(
     with TemporaryDirectory() as folder:  # the topology's check reads the traces
         for way, (path, text) in zip(("forward", "back"), sources, strict=False):
             content, ending = text, "trace"
-            if traces.looks_like(text.splitlines()) == "columns":
+            if traces.has_columns(text):
                 ending = "csv"
                 content = traces.columns(text.splitlines(), display(path), options.time_unit, options.rate_unit)
             name = f"{out.stem}-{way}.{ending}"

@@ -51,12 +51,12 @@ def _scaled(text: str, what: str, units: Mapping[str, int] | Mapping[str, Fracti
 
 def time(text: str) -> str:
     """Return a queue's time such as `10ms` as the lab writes it. A bare number is in us. Raises ValueError."""
-    return str(Duration(_scaled(text, "time", _TIMES | {"": 10**3})))
+    return str(Duration(_scaled(text, "time", {**_TIMES, "": 10**3})))
 
 
 def netem_time(text: str) -> str:
     """Return one of netem's times such as `10ms` as the lab writes it. A bare number is in ns. Raises ValueError."""
-    return str(Duration(_scaled(text, "time", _TIMES | {"": 1})))
+    return str(Duration(_scaled(text, "time", {**_TIMES, "": 1})))
 
 
 def unitless(name: str, text: str) -> list[str]:

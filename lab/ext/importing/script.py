@@ -324,6 +324,17 @@ def _compared(one: int, sign: str, other: int) -> bool:
     }[sign]
 
 
+def mentions(source: str, name: str) -> bool:
+    """Return whether a script may use a variable, or an argument if `name` is a number."""
+    pattern = r"\$\{?[\d@*#]" if name.isdigit() else rf"(?<!\w){re.escape(name)}(?!\w)"
+    return re.search(pattern, source) is not None
+
+
+def variables(source: str) -> list[str]:
+    """Return the names of the variables that a script sets or expands."""
+    return [one or other for one, other in re.findall(r"\$\{?([A-Za-z_]\w*)|\b([A-Za-z_]\w*)=", source)]
+
+
 def read(
     source: str,
     where: Where,

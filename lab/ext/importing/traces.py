@@ -26,6 +26,11 @@ def looks_like(lines: list[str]) -> str:
     return "columns" if said and all(_is_row(each) for each in said) else ""
 
 
+def has_columns(text: str) -> bool:
+    """Return whether a trace has times and rates."""
+    return looks_like(text.splitlines()) == "columns"
+
+
 def _is_row(line: str) -> bool:
     return len(words := _BETWEEN.split(line.strip())) >= 2 and all(_NUMBER.fullmatch(each) for each in words[:2])
 

@@ -76,6 +76,16 @@ def test_traces_are_written_beside(type_here: Type, folder: Path) -> None:
         ("lab import two.clab.yml routed.clab.yml", "lab: routed.clab.yml: after a network, give scripts"),
         ("lab import two.clab.yml --set X", "lab: --set X has no name and value; write it as NAME=VALUE"),
         ("lab import two.clab.yml -o two.clab.yml/x.yaml", "cannot write two.clab.yml/x.yaml"),
+        (
+            "lab import two.clab.yml --time-unit ms",
+            "lab: --time-unit ms: two.clab.yml has no columns of times and rates; leave out --time-unit",
+        ),
+        ("lab import mahimahi --rate-unit kB/s -o x.yaml", "lab: --rate-unit kB/s: mahimahi has no columns of times"),
+        ("lab import two.clab.yml --topo x", "lab: --topo x: two.clab.yml is not a Mininet script"),
+        ("lab import two.clab.yml --set X=1", "lab: --set X: two.clab.yml is not a shell script; leave it out"),
+        ("lab import up.sh --set RTAE=1", "lab: --set RTAE: the script reads no such variable; did you mean 'RATE'?"),
+        ("lab import up.sh --set 1=1", "lab: --set 1: the script reads no such variable; use RATE"),
+        ("lab import net.py --set X=1", "lab: --set X: net.py is not a shell script; a Mininet script has arguments"),
         ("lab import binary", "is not UTF-8 text"),
         ("lab import prose", "lab: prose:1: is not a containerlab file"),
         ("lab import empty.sh", "lab: empty.sh:1: describes no host with a link"),
@@ -84,6 +94,9 @@ def test_traces_are_written_beside(type_here: Type, folder: Path) -> None:
 def test_mistakes(type_here: Type, folder: Path, command: str, message: str) -> None:
     (folder / "binary").write_bytes(b"\x00\xff" * 100)
     (folder / "prose").write_text("Dear lab,\n")
+    (folder / "mahimahi").write_text("1\n2\n3\n")
+    (folder / "up.sh").write_text("tc qdisc add dev eth0 root netem rate ${RATE:-1mbit}\n")
+    (folder / "net.py").write_text("from mininet.topo import Topo\n")
     (folder / "empty.sh").write_text("")
     done = type_here(command)
     assert done.returncode in (2, 3)

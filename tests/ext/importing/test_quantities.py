@@ -53,9 +53,9 @@ def test_a_bare_time_of_netem_is_in_nanoseconds(words: str, keys: dict[str, obje
     found = netem.netem(words.split())
     assert keys.items() <= found.keys.items()
     assert found.untaken == untaken
-    assert netem.tbf("rate 8mbit limit 1000 latency 20".split()).untaken == []
+    assert netem.tbf(["rate", "8mbit", "limit", "1000", "latency", "20"]).untaken == []
     assert netem.fifo("codel", ["target", "20"])["target"] == "20 us"
-    assert netem.tbf("rate 8mbit latency 1000".split()).keys["queue"]["limit"] == "1000 B"
+    assert netem.tbf(["rate", "8mbit", "latency", "1000"]).keys["queue"]["limit"] == "1000 B"
 
 
 @pytest.mark.parametrize(
