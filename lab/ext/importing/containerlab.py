@@ -17,15 +17,20 @@ from lab.ext.importing.following import Follower
 from lab.ext.importing.found import Device, FoundNetwork
 from lab.ext.importing.where import Where
 from lab.spec.document import Document, Place
-from lab.spec.errors import Problem, SpecError, display
+from lab.spec.errors import Problem, SpecError, display, suggestion
 
 MTU = 9500  # bytes: containerlab's default for its veth links
 HOSTS = ("linux", "ext-container", "host")
 SWITCHES = ("bridge", "ovs-bridge")
 ROUTING = re.compile(r"frr|bird|gobgp|quagga|vyos|exabgp|openbgpd|holo|router", re.IGNORECASE)
+KEYS = ("name", "prefix", "mgmt", "settings", "topology")  # of a file
+KEYS_OF_TOPOLOGY = ("defaults", "kinds", "groups", "nodes", "links")
+KEYS_READ = ("kind", "group", "image", "startup-config", "exec", "binds", "sysctls", "stages")  # of a node
 NODE_NAME = "__clabNodeName__"  # stands for the node's name in commands and paths
 STAGES = ("create", "create-links", "configure", "healthy", "exit")
 MOST_BYTES = 1 << 20  # of a script that a node starts
+_OTHER_KEYS = {"enforce-startup-config", "suppress-startup-config"}  # of a node, which resemble those above
+_ALIKE = 0.75  # of a misspelt word; containerlab has further keys and kinds, which the lab does not know
 _SHELLS = {"sh", "bash", "ash", "dash"}
 _UNUSED = ("host", "mgmt-net", "macvlan", "dummy")
 
@@ -41,6 +46,9 @@ class _Reader:
     def __init__(self, document: Document, file: str) -> None:
         self.document, self.file = document, file
         topology = document.data.get("topology")
+        problems = [*_misspelt(document.data, KEYS), *_misspelt(topology, KEYS_OF_TOPOLOGY, ("topology",))]
+        if problems:
+            raise SpecError(Problem(file, document.line(place), message) for place, message in problems)
         if not isinstance(topology, Mapping) or not isinstance(topology.get("nodes"), Mapping):
             raise SpecError(
                 [Problem(file, document.line(("topology",)), "has no nodes in a topology; name a containerlab file")]
@@ -99,6 +107,9 @@ class _Reader:
 
     def _node(self, name: str, node: Mapping[str, Any]) -> None:
         where = self._at(("topology", "nodes", name))
+        for place, layer in self._layers(name, node):
+            for key, message in _misspelt(layer, KEYS_READ, place):
+                self.network.leave(self._at(key), message)
         kind = str(self._setting(name, node, "kind") or "")
         if kind in SWITCHES:
             self.switches[name] = Device(f"bridge {name}", name, "bridge", where)
@@ -107,8 +118,9 @@ class _Reader:
         space = self.network.space(name, where)
         if kind not in HOSTS:
             at = self._at(("topology", "nodes", name, "kind"))
+            meant = suggestion(kind, (*HOSTS, *SWITCHES), _ALIKE)
             self.network.leave(
-                at, f"kind {kind or 'missing'} of {name} has no counterpart: a Linux router takes its place"
+                at, f"kind {kind or 'missing'} of {name} has no counterpart: a Linux router takes its place{meant}"
             )
             space.forwards, space.about = True, kind
         image = str(self._setting(name, node, "image") or "")
@@ -196,6 +208,13 @@ class _Reader:
                 script.read(source, start, lambda line, at, out: take(line, at, space, out), leave, given)
                 return
         self.follower.shell(text, where, space)
+
+
+def _misspelt(part: Any, known: tuple[str, ...], place: Place = ()) -> Iterator[tuple[Place, str]]:
+    """Yield the place of each unknown key that resembles a known one, with a message."""
+    for key in part if isinstance(part, Mapping) else ():
+        if key not in known and key not in _OTHER_KEYS and (meant := suggestion(key, known, _ALIKE)):
+            yield (*place, key), f"unknown key '{key}'{meant}"
 
 
 def _list(value: Any) -> list[Any]:

@@ -112,9 +112,9 @@ def _source(path: Path) -> str:
     try:
         return foreign.read(path.resolve(), MOST_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
     except foreign.Unfit as error:
-        raise InputError(f"{display(path)}: is {error}; name {KINDS}") from None
+        raise InputError(f"{display(path)}: this is {error}; name {KINDS}") from None
     except UnicodeDecodeError:
-        raise InputError(f"{display(path)}:1: is not UTF-8 text; name {KINDS}") from None
+        raise InputError(f"{display(path)}:1: this file is not UTF-8 text; name {KINDS}") from None
     except OSError as error:
         raise InputError(f"{display(path)}: {unreadable(path, error)}") from None
 
@@ -131,7 +131,11 @@ def _kind(path: Path, text: str) -> str:
         return "trace"
     if any(line.split()[:1] in (["ip"], ["tc"], ["sudo"]) for line in text.splitlines()):
         return "script"
-    raise InputError(f"{display(path)}:1: is not {KINDS}")
+    rows = [row for row in enumerate(text.splitlines(), 1) if row[1].strip() and not row[1].startswith("#")]
+    for number, row in rows[:2]:  # the first may name the columns
+        if message := traces.unit_in_row(row):
+            raise InputError(f"{display(path)}:{number}: {message}")
+    raise InputError(f"{display(path)}:1: this file is not {KINDS}")
 
 
 def _refuse_unused(sources: Sequence[tuple[Path, str]], kinds: Sequence[str], options: ImportOptions) -> None:

@@ -6,8 +6,9 @@ Source: iproute2, lib/utils.c and lib/utils_math.c (get_time, get_time64, get_ra
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
+from itertools import pairwise
 
 from lab.units import Duration, Rate, Size
 
@@ -66,6 +67,13 @@ def unitless(name: str, text: str) -> list[str]:
     except ValueError:
         return []
     return [] if unit or not number else [f"{name} {text} has no unit, so tc reads {netem_time(text)}"]
+
+
+def unitless_rates(words: Sequence[str]) -> Iterator[str]:
+    """Yield a message for each rate among tc's words that lacks its unit: it is a number below 1 kbit/s."""
+    for name, text in pairwise(words):
+        if name in ("rate", "ceil", "bandwidth", "peakrate", "maxrate") and text.isdecimal() and int(text) < 1000:
+            yield f"{name} {text} has no unit, so tc reads {text} bit/s"
 
 
 def rate(text: str) -> str:

@@ -96,6 +96,7 @@ class QueueTree:
 
     def _take(self, qdisc: Qdisc, found: DirectionSettings, depth: int) -> None:
         words = list(qdisc.words)
+        found.untaken += [(qdisc.where, each) for each in quantities.unitless_rates(words)]
         if qdisc.kind in ("netem", "tbf"):
             read = netem.netem(words) if qdisc.kind == "netem" else netem.tbf(words)
             child = self._below(qdisc, depth)
@@ -141,6 +142,7 @@ class QueueTree:
             found.untaken.append(
                 (self.filters[0], "a filter selects the packets that HTB limits: the lab's rate applies to all packets")
             )
+        found.untaken += [(leaf.where, each) for each in quantities.unitless_rates(leaf.words)]
         found.add({"rate": str(self._rate(leaf, 0))}, leaf.where)
         child = self.qdiscs.get(leaf.id)
         if child is None:

@@ -31,6 +31,17 @@ def has_columns(text: str) -> bool:
     return looks_like(text.splitlines()) == "columns"
 
 
+def unit_in_row(line: str) -> str:
+    """Return a message about a row whose time or rate has a unit, else ""."""
+    words = _BETWEEN.split(line.strip())[:2]
+    numbers = [re.fullmatch(r"\d+(?:\.\d*)?[A-Za-zµ/]*", word) for word in words]
+    if len(words) < 2 or not all(numbers) or _is_row(line):
+        return ""
+    what, option = ("time", "--time-unit") if not _NUMBER.fullmatch(words[0]) else ("rate", "--rate-unit")
+    text = words[what == "rate"][:40]
+    return f"the {what} '{text}' should be a plain number; {option} sets the unit of all {what}s"
+
+
 def _is_row(line: str) -> bool:
     return len(words := _BETWEEN.split(line.strip())) >= 2 and all(_NUMBER.fullmatch(each) for each in words[:2])
 
@@ -72,4 +83,5 @@ def _rows(lines: list[str], file: str) -> Iterator[tuple[int, Fraction, Fraction
         if len(words) >= 2 and all(_NUMBER.fullmatch(each) for each in words[:2]):
             yield number, Fraction(words[0]), Fraction(words[1])
         elif number > 1:
-            raise InputError(f"{file}:{number}: '{line.strip()[:40]}' is not a time and a rate")
+            message = unit_in_row(line) or f"'{line.strip()[:40]}' is not a time and a rate"
+            raise InputError(f"{file}:{number}: {message}")

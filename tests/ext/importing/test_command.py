@@ -71,7 +71,7 @@ def test_traces_are_written_beside(type_here: Type, folder: Path) -> None:
     ("command", "message"),
     [
         ("lab import absent.sh", "lab: absent.sh: cannot be read: no such file"),
-        ("lab import .", "lab: .: is no file"),
+        ("lab import .", "lab: .: this is no file"),
         ("lab import two.clab.yml -o two.clab.yml", "lab: -o two.clab.yml: this is the file to import"),
         ("lab import two.clab.yml routed.clab.yml", "lab: routed.clab.yml: after a network, give scripts"),
         ("lab import two.clab.yml --set X", "lab: --set X has no name and value; write it as NAME=VALUE"),
@@ -87,13 +87,20 @@ def test_traces_are_written_beside(type_here: Type, folder: Path) -> None:
         ("lab import up.sh --set 1=1", "lab: --set 1: the script reads no such variable; use RATE"),
         ("lab import net.py --set X=1", "lab: --set X: net.py is not a shell script; a Mininet script has arguments"),
         ("lab import binary", "is not UTF-8 text"),
-        ("lab import prose", "lab: prose:1: is not a containerlab file"),
+        ("lab import prose", "lab: prose:1: this file is not a containerlab file"),
+        (
+            "lab import units -o x.yaml",
+            "lab: units:2: the rate '12mbit' should be a plain number; --rate-unit sets the unit of all rates",
+        ),
+        ("lab import later -o x.yaml", "lab: later:3: the time '2s' should be a plain number; --time-unit sets"),
         ("lab import empty.sh", "lab: empty.sh:1: describes no host with a link"),
     ],
 )
 def test_mistakes(type_here: Type, folder: Path, command: str, message: str) -> None:
     (folder / "binary").write_bytes(b"\x00\xff" * 100)
     (folder / "prose").write_text("Dear lab,\n")
+    (folder / "units").write_text("# a trace\n0 12mbit\n1 3mbit\n")
+    (folder / "later").write_text("0 12\n1 3\n2s 4\n")
     (folder / "mahimahi").write_text("1\n2\n3\n")
     (folder / "up.sh").write_text("tc qdisc add dev eth0 root netem rate ${RATE:-1mbit}\n")
     (folder / "net.py").write_text("from mininet.topo import Topo\n")

@@ -14,6 +14,7 @@ from ruamel.yaml import YAML
 from lab.errors import InputError
 from lab.ext.importing.importing import ImportOptions, read
 from lab.guest.network import Kind
+from lab.spec.errors import SpecError
 from lab.units import Duration
 from tests.ext.importing.conftest import Imports
 
@@ -239,3 +240,39 @@ def test_each_container_names_its_own_namespaces(tmp_path: Path) -> None:
     }
     (wire,) = [link for link in found.topology.network.links if link.name == "a-b"]
     assert wire.back.delay == Duration.of("3 ms")
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "message"),
+    [
+        ("  links:", "  link:", "unknown key 'link'; did you mean 'links'?"),
+        ("  nodes:", "  nods:", "unknown key 'nods'; did you mean 'nodes'?"),
+        ("topology:", "topolgy:", "unknown key 'topolgy'; did you mean 'topology'?"),
+    ],
+)
+def test_a_misspelt_key_is_named_at_its_line(imports: Imports, was: str, becomes: str, message: str) -> None:
+    assert TWO.count(was) == 1
+    text = TWO.replace(was, becomes)
+    line = 1 + next(number for number, each in enumerate(text.splitlines()) if each.startswith(becomes))
+    with pytest.raises(SpecError) as error:
+        imports(text, "two.clab.yml")
+    assert [(each.line, each.message) for each in error.value.problems] == [(line, message)]
+
+
+def test_a_misspelt_kind_and_keys_of_nodes(imports: Imports) -> None:
+    text = """\
+topology:
+  defaults: {sysctl: {net.ipv4.ip_forward: 1}}
+  nodes:
+    a: {kind: linus, enforce-startup-config: true}
+    b: {kind: nokia_srlinux, exce: [ip link], labels: {}}
+  links:
+    - endpoints: ["a:eth1", "b:eth1"]
+"""
+    untaken = [(each.line, each.message) for each in imports(text, "a.clab.yml").untaken]
+    assert untaken == [
+        (2, "unknown key 'sysctl'; did you mean 'sysctls'?"),
+        (4, "kind linus of a has no counterpart: a Linux router takes its place; did you mean 'linux'?"),
+        (5, "kind nokia_srlinux of b has no counterpart: a Linux router takes its place"),
+        (5, "unknown key 'exce'; did you mean 'exec'?"),
+    ]

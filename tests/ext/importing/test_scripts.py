@@ -461,3 +461,20 @@ def test_any_words_import_or_are_refused(tmp_path_factory: pytest.TempPathFactor
     file.write_text(PAIR + " ".join(words) + "\n")
     with suppress(InputError):
         assert read([file], None, ImportOptions()).topology.network.nodes
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "netem delay 1ms rate 10",
+        "tbf rate 10 burst 2kb limit 9000",
+        "cake bandwidth 10",
+        "handle 1: htb default 1\nip netns exec a tc class add dev va parent 1: classid 1:1 htb rate 10",
+    ],
+)
+def test_a_rate_that_lacks_its_unit_has_a_message(imports: Imports, command: str) -> None:
+    found = imports(f"{PAIR}ip netns exec a tc qdisc add dev va root {command}\n")
+    name = "bandwidth" if "cake" in command else "rate"
+    assert f"{name} 10 has no unit, so tc reads 10 bit/s" in [each.message for each in found.untaken]
+    plain = imports(f"{PAIR}ip netns exec a tc qdisc add dev va root {command.replace(' 10', ' 1000000')}\n")
+    assert not any("has no unit" in each.message for each in plain.untaken)
