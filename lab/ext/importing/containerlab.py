@@ -213,7 +213,7 @@ class _Reader:
 def _misspelt(part: Any, known: tuple[str, ...], place: Place = ()) -> Iterator[tuple[Place, str]]:
     """Yield the place of each unknown key that resembles a known one, with a message."""
     for key in part if isinstance(part, Mapping) else ():
-        if key not in known and key not in _OTHER_KEYS and (meant := suggestion(key, known, _ALIKE)):
+        if key not in known and key not in _OTHER_KEYS and (meant := suggestion(str(key), known, _ALIKE)):
             yield (*place, key), f"unknown key '{key}'{meant}"
 
 

@@ -276,3 +276,7 @@ topology:
         (5, "kind nokia_srlinux of b has no counterpart: a Linux router takes its place"),
         (5, "unknown key 'exce'; did you mean 'exec'?"),
     ]
+
+
+def test_a_key_may_be_a_number(imports: Imports) -> None:
+    assert imports(f"1: 2\n{TWO}", "two.clab.yml")
