@@ -8,6 +8,7 @@ import lzma
 import marshal
 import os
 import struct
+import sys
 from pathlib import Path
 
 import pytest
@@ -192,6 +193,15 @@ def test_a_guest_need_not_compile_the_lab(tmp_path: Path) -> None:
     assert struct.unpack_from("<I", bytecode, 4) == (0b01,), "known by a hash that nobody looks at"
     assert marshal.loads(bytecode[16:]).co_filename == module
     assert found[module[1:]][1] == Path(module).read_bytes()
+
+
+def test_bytecode_does_not_depend_on_what_the_lab_has_interned(tmp_path: Path) -> None:
+    """Python marks interned strings in bytecode, so a guest would need more or fewer instructions to read it."""
+    module = tmp_path / "module.py"
+    module.write_text("VALUE = '\\x1e'\n")
+    before = list(root._bytecode([str(module)]))
+    sys.intern(chr(0x1E))
+    assert list(root._bytecode([str(module)])) == before
 
 
 def test_counted_time_has_one_cpu_a_fixed_date_and_no_random_instruction(monkeypatch: pytest.MonkeyPatch) -> None:

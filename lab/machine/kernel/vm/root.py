@@ -10,7 +10,6 @@ import hashlib
 import importlib.metadata
 import importlib.util
 import os
-import py_compile
 import re
 import shlex
 import shutil
@@ -18,7 +17,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -41,7 +40,13 @@ UNUSED = {  # parts of Python's library
     *("test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "pydoc_data"),
     *("distutils", "site-packages", "dist-packages"),
 }
-UNCHECKED_HASH = py_compile.PycInvalidationMode.UNCHECKED_HASH
+COMPILE = """
+import sys
+from py_compile import PycInvalidationMode, compile
+folder, *paths = sys.argv[1:]
+for number, path in enumerate(paths):
+    compile(path, f"{folder}/{number}", path, doraise=True, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
+"""
 LIBRARY = re.compile(r"(?:=>\s+|^\s+)(/\S+) \(0x", re.MULTILINE)  # a library in ldd's output
 ROOMS = {"base", "guest", "machine", "spec"}  # of the lab, which a guest imports
 # Without PYTHONHASHSEED, Python would wait until the kernel has enough randomness, which only `init` gives it.
@@ -92,8 +97,8 @@ def _write(target: Path, paths: list[str]) -> None:
             root.copy(top)
         for path in paths:
             root.copy(path)
-        for path in _lab():
-            root.file(importlib.util.cache_from_source(path), _bytecode(path))
+        for path, bytecode in _bytecode(sorted(_lab())):
+            root.file(importlib.util.cache_from_source(path), bytecode)
         python = os.path.realpath(sys.executable)
         script = INIT.format(package=shlex.quote(str(PACKAGE)), python=shlex.quote(python))
         root.file("/init", script.encode(), 0o755)
@@ -135,14 +140,18 @@ def _lab() -> Iterator[str]:
             yield path
 
 
-def _bytecode(path: str) -> bytes:
-    """Return a module's bytecode in a form that a guest accepts.
+def _bytecode(paths: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield each module's path and its bytecode, in a form that a guest accepts.
 
-    Compiling in the guest would take an emulated CPU seconds.
+    Compiling in the guest would take an emulated CPU seconds. A process of its own compiles the modules, because
+    bytecode marks the strings that its process has interned. A guest would read other bytes with more or fewer
+    instructions.
     """
-    with tempfile.NamedTemporaryFile(prefix="lab-bytecode-") as file:
-        py_compile.compile(path, file.name, path, doraise=True, invalidation_mode=UNCHECKED_HASH)
-        return Path(file.name).read_bytes()
+    with tempfile.TemporaryDirectory(prefix="lab-bytecode-") as folder:
+        command = [sys.executable, "-S", "-B", "-P", "-c", COMPILE, folder, *paths]
+        subprocess.run(command, env={"PYTHONHASHSEED": "0"}, check=True, stdin=subprocess.DEVNULL)
+        for number, path in enumerate(paths):
+            yield path, Path(folder, str(number)).read_bytes()
 
 
 def _tree(top: str) -> Iterator[str]:
