@@ -10,6 +10,7 @@ from lab.base import writing
 from lab.errors import InputError
 from lab.report.ci import junit, ktap, nipa, tap
 from lab.report.ci.case import Case
+from lab.spec.errors import instead
 
 FORMATS: Mapping[str, Callable[[Sequence[Case]], str]] = {
     "tap": tap.write,
@@ -32,10 +33,12 @@ def asked(texts: Sequence[str]) -> tuple[Report, ...]:
     found = []
     for text in texts:
         kind, equals, file = text.partition("=")
-        if kind not in FORMATS or not equals or not file:
+        if not (kind and equals and file):
             raise InputError(
                 f"--report {text} has no format and file; write it as FORMAT=FILE, where FORMAT is {', '.join(FORMATS)}"
             )
+        if kind not in FORMATS:
+            raise InputError(f"--report {text}: unknown format '{kind}'{instead(kind, FORMATS)}")
         found.append(Report(kind, Path(file)))
     return tuple(found)
 

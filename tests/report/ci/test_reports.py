@@ -141,7 +141,16 @@ def test_reports_are_written_where_they_were_asked_for(tmp_path: Path) -> None:
         report.write(report.asked([f"tap={tmp_path}"]), [])
 
 
-@pytest.mark.parametrize("text", ["tap", "tap=", "=file", "xunit=file"])
+@pytest.mark.parametrize("text", ["tap", "tap=", "=file", "xunit="])
 def test_a_report_of_no_format_is_a_mistake(text: str) -> None:
     with pytest.raises(InputError, match="FORMAT=FILE"):
         report.asked([text])
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"), [("junt=r.xml", "did you mean 'junit'?"), ("pdf=r.pdf", "use tap, ktap, junit, nipa")]
+)
+def test_a_report_of_an_unknown_format_is_told_the_known_ones(text: str, advice: str) -> None:
+    with pytest.raises(InputError) as wrong:
+        report.asked([text])
+    assert str(wrong.value) == f"--report {text}: unknown format '{text.partition('=')[0]}'; {advice}"
