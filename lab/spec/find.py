@@ -84,8 +84,9 @@ def topology(name: str) -> Topology:
 def find(selectors: Iterable[str] = ()) -> tuple[LoadedExperiment, ...]:
     """Return the experiments that `selectors` name. Default: all experiments except those in packs.
 
-    A selector is an id, an article, a FILE.py, a pack, or any pack folder. Each experiment appears once, in the order
-    of the selectors. Raises InputError for an unknown selector, and SpecError for mistakes in files.
+    A selector is an id, an article, a FILE.py, a pack, any pack folder, or FOLDER/CLAIM for a claim of a pack folder.
+    Each experiment appears once, in the order of the selectors. Raises InputError for an unknown selector, and
+    SpecError for mistakes in files.
     """
     loaded, problems = readable(selectors)
     if problems:
@@ -115,8 +116,9 @@ def readable(selectors: Iterable[str] = ()) -> tuple[tuple[LoadedExperiment, ...
         elif selector in articles:
             paths += articles[selector]
         elif folder := packs.get(selector) or _pack(Path(selector)):
-            own = {f"{path.parent.name}/{path.stem}": path for path in _experiments(folder)}
-            paths += [own[claim] for claim in sorted(own, key=_natural)]
+            paths += _found([folder]).values()
+        elif own := _in_pack(selector):
+            paths += own
         else:
             if Path(selector).exists():
                 raise InputError(f"{selector} is not an experiment or a pack; name a FILE.py, or a claim of `lab list`")
@@ -129,7 +131,7 @@ def is_known(name: str) -> bool:
     """Return whether a claim, an article or a pack has this name, or the name is a file's or a pack folder's."""
     known = experiments()
     named = name in known or any(claim.startswith(f"{name}/") for claim in known) or name in shipped.packs()
-    return named or name.endswith(".py") or _pack(Path(name)) is not None
+    return named or name.endswith(".py") or _pack(Path(name)) is not None or bool(_in_pack(name))
 
 
 def variants() -> list[ResolvedVariant]:
@@ -216,3 +218,10 @@ def _topology_of(wanted: str | Callable[[], Any], experiment: Path) -> Topology:
 def _pack(folder: Path) -> Path | None:
     """Return the folder's absolute path if it is a pack, else None."""
     return folder.absolute() if (folder / "experiments").is_dir() else None
+
+
+def _in_pack(selector: str) -> list[Path]:
+    """Return the files of the claims that FOLDER/CLAIM names in a pack folder, or [] if it names none."""
+    path = Path(selector)
+    folder = _pack(path.parent) if "/" in selector else None
+    return [file for file in _found([folder]).values() if file.stem == path.name] if folder else []

@@ -61,6 +61,20 @@ def test_a_pack_beside_us_is_found_by_all_its_names(tmp_path: Path, monkeypatch:
     assert "other" not in notebooks.found()
 
 
+def test_a_claim_of_a_folder_anywhere_is_run_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The claims of a rebuilt capture are called as their folder, rb/gains, in progress lines and reports."""
+    pack(tmp_path / "somebody")
+    monkeypatch.chdir(tmp_path)
+    for name in ("somebody/round-trip", "./somebody/round-trip", str(tmp_path / "somebody" / "round-trip")):
+        assert [claim.id for claim in find.find([name])] == ["somebody/round-trip"]
+        assert find.is_known(name)
+    monkeypatch.chdir(tmp_path / "somebody")
+    for wrong in ("somebody/trip", "round-trip"):  # the second has no folder before it
+        assert not find.is_known(wrong)
+        with pytest.raises(InputError, match=f"unknown claim, article or pack '{wrong}'"):
+            find.find([wrong])
+
+
 def test_a_folder_that_is_no_pack_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="is not an experiment or a pack"):
         find.find([str(tmp_path)])
