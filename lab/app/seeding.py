@@ -12,7 +12,7 @@ from lab.app.running import Asked
 from lab.errors import InputError, LabError
 from lab.runner.plan import Settings
 from lab.spec.loaded import LoadedExperiment
-from lab.verdict import Kind
+from lab.verdict import Kind, depends
 from lab.verdict.judged import JudgedClaim
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class SeededClaim:
     @property
     def depends(self) -> bool:
         """Return whether seeds gave different verdicts."""
-        return len(self.verdicts) > 1
+        return depends(self.verdicts)
 
     @property
     def is_declared(self) -> bool:

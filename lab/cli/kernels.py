@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from lab.report.ci.case import Case
+    from lab.report.claim import Claim
     from lab.report.claims import Claims
+    from lab.verdict import Kind
 
 _Found = Mapping[str, "Claims"]  # kernel -> claims
 
@@ -32,19 +34,22 @@ def render(found: _Found) -> RenderableType:
     from rich.text import Text
 
     from lab.report.text import COLOURS
-    from lab.report.wording import plural
+    from lab.report.wording import dependence, plural
+    from lab.verdict import depends
 
     table = Table(box=None, pad_edge=False)
     for name in ("claim", *found):
         table.add_column(name)
     rows = list(zip(*found.values(), strict=True))
     for row in rows:
-        kinds = [claim.verdict.kind for claim in row]
-        table.add_row(row[0].id, *(Text(kind, COLOURS[kind]) for kind in kinds))
-    differing = [row[0].id for row in rows if len({claim.verdict.kind for claim in row}) > 1]
-    said = f"the kernel decides in {', '.join(differing)}" if differing else "no verdict depends on the kernel"
-    count = f"{plural(len(rows), 'claim')} on {len(found)} kernels"
-    return Group(table, Text(f"{count}: {said}", "bold"))
+        table.add_row(row[0].id, *(Text(kind, COLOURS[kind]) for kind in _kinds(row)))
+    differing = ", ".join(row[0].id for row in rows if depends(_kinds(row)))
+    said = dependence("the kernel", differing and f"the kernel decides in {differing}", map(_kinds, rows))
+    return Group(table, Text(f"{plural(len(rows), 'claim')} on {len(found)} kernels: {said}", "bold"))
+
+
+def _kinds(row: Iterable[Claim]) -> list[Kind]:
+    return [claim.verdict.kind for claim in row]
 
 
 def plain(found: _Found) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from rich.text import Text
 from lab.app.seeding import Seeds
 from lab.report import text
 from lab.report.text import COLOURS
-from lab.report.wording import plural, ranges
+from lab.report.wording import dependence, plural, ranges
 
 
 def render(found: Seeds) -> RenderableType:
@@ -25,7 +25,8 @@ def render(found: Seeds) -> RenderableType:
     depending = ", ".join(f"{claim.id}{' (as declared)' * claim.is_declared}" for claim in found.depending)
     claims, each = len(found.claims), len(found.seeds)
     head = f"{plural(claims, 'claim')} with {plural(each, 'seed')}"
-    said = f"the verdict depends on the seed in {depending}" if depending else "no verdict depends on the seed"
+    decided = depending and f"the verdict depends on the seed in {depending}"
+    said = dependence("the seed", decided, (claim.verdicts for claim in found.claims))
     return Group(table, Text(f"{head}: {said}", "bold"))
 
 

@@ -8,7 +8,7 @@ from itertools import groupby
 from math import inf
 
 from lab.units import SCALES, Value
-from lab.verdict import Result
+from lab.verdict import NO_VERDICT, Kind, Result, depends
 
 DASH = "—"  # stands for a missing figure
 _SIGNS_OF_PRINT: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ...] = (
@@ -195,6 +195,21 @@ def ranges(numbers: Sequence[int]) -> str:
 def plural(number: int, what: str) -> str:
     """Return a number with its noun: '1 claim', '2 claims'."""
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def dependence(cause: str, decided: str, claims: Iterable[Iterable[Kind]]) -> str:
+    """Return whether verdicts depend on a cause, like 'the kernel'.
+
+    `decided` names the claims whose verdicts do, or is "". `claims` has each claim's verdicts, one for each kernel.
+    """
+    found = [{*kinds} for kinds in claims]
+    unknown = sum(not depends(kinds) and bool(kinds & NO_VERDICT) for kinds in found)
+    said = [decided or f"no verdict depends on {cause}"] if decided or unknown < len(found) else []
+    if unknown:
+        lack = "lacks" if unknown == 1 else "lack"
+        said.append(f"cannot tell for {plural(unknown, 'claim')}, which {lack} a verdict")
+        said.append("`lab run CLAIM` shows why")
+    return "; ".join(said)
 
 
 def listed(names: Iterable[str]) -> str:

@@ -3,7 +3,18 @@
 This package takes no measurements.
 """
 
-from lab.verdict.judge import Kind, Verdict, combine, judge, model_error
+from lab.verdict.judge import NO_VERDICT, Kind, Verdict, combine, depends, judge, model_error
 from lab.verdict.result import ClaimResult, Result, evaluate
 
-__all__ = ["ClaimResult", "Kind", "Result", "Verdict", "combine", "evaluate", "judge", "model_error"]
+__all__ = [
+    "NO_VERDICT",
+    "ClaimResult",
+    "Kind",
+    "Result",
+    "Verdict",
+    "combine",
+    "depends",
+    "evaluate",
+    "judge",
+    "model_error",
+]

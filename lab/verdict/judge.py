@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Literal, Protocol
@@ -13,6 +13,7 @@ from lab.verdict.correction import LEVEL, holm
 Kind = Literal[
     "reproduced", "partly", "not reproduced", "not testable as stated", "inconclusive", "measured", "invalid", "skipped"
 ]
+NO_VERDICT: frozenset[Kind] = frozenset({"invalid", "skipped"})  # the kinds that do not answer the claim
 _Beyond = Callable[[float], float]
 
 
@@ -58,6 +59,11 @@ def judge(
     if high < least or most < low:
         return Verdict("not reproduced", against, beyond(most if most < low else least) if beyond else None)
     return Verdict("inconclusive", f"{against}: the interval straddles the bound", agrees)
+
+
+def depends(kinds: Iterable[Kind]) -> bool:
+    """Return whether there are different answers to the same claim. No verdict is not an answer."""
+    return len({*kinds} - NO_VERDICT) > 1
 
 
 def combine(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:

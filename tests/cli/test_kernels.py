@@ -43,6 +43,40 @@ def test_each_claim_has_a_verdict_on_each_kernel() -> None:
     assert "1 claim on 2 kernels: no verdict depends on the kernel" in text.plain(kernels.render(same))
 
 
+LACK = "cannot tell for 1 claim, which lacks a verdict; `lab run CLAIM` shows why"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        ([("invalid", "invalid")], f"1 claim on 2 kernels: {LACK}"),
+        ([("invalid", "skipped")], f"1 claim on 2 kernels: {LACK}"),
+        ([("reproduced", "skipped")], f"1 claim on 2 kernels: {LACK}"),
+        (
+            [("reproduced", "reproduced"), ("invalid", "invalid")],
+            f"2 claims on 2 kernels: no verdict depends on the kernel; {LACK}",
+        ),
+        (
+            [("reproduced", "partly"), ("partly", "invalid")],
+            f"2 claims on 2 kernels: the kernel decides in a/b; {LACK}",
+        ),
+        (
+            [("invalid", "invalid"), ("invalid", "invalid")],
+            "2 claims on 2 kernels: " + LACK.replace("1 claim", "2 claims").replace("lacks", "lack"),
+        ),
+    ],
+)
+def test_a_claim_without_a_verdict_does_not_tell_whether_the_kernel_decides(
+    kinds: list[tuple[Kind, Kind]], said: str
+) -> None:
+    found = {
+        kernel: claims(kernel, True, **{name: row[place] for name, row in zip("bc", kinds, strict=False)})
+        for place, kernel in enumerate(FOUND)
+    }
+    shown = text.plain(kernels.render(found))
+    assert said in " ".join(shown.split())
+
+
 def test_json_has_each_claim_with_its_kernel() -> None:
     plain = kernels.plain(FOUND)["claims"]
     assert [(each["claim"], each["kernel"], each["verdict"]) for each in plain] == [

@@ -67,6 +67,14 @@ def test_the_exit_code_is_that_of_every_seed(kinds: tuple[Kind, ...], code: int)
         assert "no verdict depends on the seed" in text.plain(render(found(*kinds)))
 
 
+@pytest.mark.parametrize("kinds", [("invalid", "invalid"), ("reproduced", "skipped")])
+def test_a_claim_without_a_verdict_does_not_tell_whether_the_seed_decides(kinds: tuple[Kind, ...]) -> None:
+    shown = " ".join(text.plain(render(found(*kinds))).split())
+    assert "1 claim with 2 seeds: cannot tell for 1 claim, which lacks a verdict; `lab run CLAIM` shows why" in shown
+    assert "depends" not in shown
+    assert not found(*kinds).depending
+
+
 @pytest.mark.parametrize(
     ("given_text", "first", "seeds"),
     [("3", 1, (1, 2, 3)), ("2", 7, (7, 8)), ("1-5", 9, (1, 2, 3, 4, 5)), ("4-4", 1, (4,))],
