@@ -17,7 +17,19 @@ from typing import Any, ClassVar, Self, TypeVar, get_args
 
 import msgspec
 
-__all__ = ["SCALES", "Duration", "Quantity", "Rate", "Size", "UnitError", "Value", "from_plain", "to_plain", "typed"]
+__all__ = [
+    "SCALES",
+    "Duration",
+    "Quantity",
+    "Rate",
+    "Size",
+    "UnitError",
+    "Value",
+    "from_plain",
+    "in_unit",
+    "to_plain",
+    "typed",
+]
 
 _T = TypeVar("_T")
 _LONGEST = 64  # characters of a quantity's text
@@ -25,7 +37,11 @@ _NUMBER = re.compile(r"\s*([+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d{1,2})?)\s*
 
 
 class UnitError(ValueError):
-    """Raised if a text is not a quantity of the wanted kind. The message lists the valid units."""
+    """Raised if a text is not a quantity of the wanted kind. `unit` is an unknown unit of a figure, else ""."""
+
+    def __init__(self, message: str, unit: str = "") -> None:
+        super().__init__(message)
+        self.unit = unit
 
 
 @total_ordering
@@ -207,7 +223,9 @@ class Value(msgspec.Struct, frozen=True):
         for kind in kinds:
             if match and match.group(2) in kind.units:
                 return cls.of(kind.of(str(figure)))
-        raise UnitError(f"'{str(figure)[:_LONGEST]}' is not a rate, a duration or a size{_as_number(match)}")
+        problem = f"'{str(figure)[:_LONGEST]}' is not a rate, a duration or a size"
+        unit = match.group(2) if match else ""
+        raise UnitError(problem + _as_number(match), "" if unit == "%" else unit)
 
     def within(self, share: float) -> Value:
         """Return the figure with bounds, if the true quantity may be smaller or larger by up to `share` (0 to 1)."""
@@ -222,7 +240,7 @@ class Value(msgspec.Struct, frozen=True):
         Return None if the other figure is zero. Raises UnitError if the units differ.
         """
         if self.unit != other.unit:
-            raise UnitError(f"no ratio of {self.unit} and {other.unit}")
+            raise UnitError(f"there is no ratio of a figure {in_unit(self.unit)} and one {in_unit(other.unit)}")
         if other.number <= 0:
             return None
         if self.low is self.high is other.low is other.high is None:
@@ -250,8 +268,10 @@ def _as_number(match: re.Match[str] | None) -> str:
     """Return advice on the correct form for a text that is a plain number or a percentage."""
     if match is None or match.group(2) not in ("", "%"):
         return ""
-    exact = Fraction(match.group(1)) / (100 if match.group(2) else 1)
-    return f": write the number {float(exact):.15g}, without quotes"
+    if match.group(2):
+        return f": write the number {float(Fraction(match.group(1)) / 100):.15g}, without quotes"
+    number = match.group(1)
+    return f": add its unit, such as '{number} Mbit/s'; for a count or a ratio, write {number} without quotes"
 
 
 SCALES: Mapping[str, Mapping[str, float]] = {  # base unit -> the units that people read it in, largest first
@@ -260,6 +280,11 @@ SCALES: Mapping[str, Mapping[str, float]] = {  # base unit -> the units that peo
     "B": {name: Size.units[name] for name in ("GiB", "MiB", "KiB", "B")},
     "1": {"": 1},
 }
+
+
+def in_unit(unit: str) -> str:
+    """Return how a figure is written: 'in bit/s' for this base unit, or 'without a unit' for a count or a ratio."""
+    return "without a unit" if unit == "1" else f"in {unit}"
 
 
 def to_plain(value: Any) -> Any:

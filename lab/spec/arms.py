@@ -19,7 +19,7 @@ from lab.spec.drawn import Drawn
 from lab.spec.prediction import Predictor
 from lab.spec.steady import Steady
 from lab.spec.tolerance import Figure, Tolerance
-from lab.units import Value
+from lab.units import Value, in_unit
 
 Metric = Callable[[Any], Value]  # takes a record
 Programs = Literal["guest", "programs"]  # the locked userlands that guests can boot from
@@ -110,7 +110,9 @@ class Sweep(Declared):
         check_unique("point", [point.label for point in self.points])
         units = {Value.of(point.value).unit for point in self.points}
         if len(units) > 1:
-            raise ValueError(f"the points of a sweep should have one unit, not {' and '.join(sorted(units))}")
+            raise ValueError(
+                f"the points of a sweep should have one unit; some are {', others '.join(sorted(map(in_unit, units)))}"
+            )
 
     @property
     def unit(self) -> str:

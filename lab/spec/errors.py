@@ -12,12 +12,14 @@ from pathlib import Path
 
 from lab.base import foreign
 from lab.errors import InputError
+from lab.spec.quoted import UNITS, unit_meant
+from lab.units import UnitError
 
 _IS_FOLDER = "this is a folder; name a file"
 _MOST_BYTES = 64 << 20  # of a file; the topology of 10,000 hosts has some MiB
 _MOST_MEANT = 3  # names in a suggestion
 _ALIKE = 0.75  # of the names of files, which often have the same ending
-_ADVICE = re.compile(r": (?=(?:at most|call it|give|install|name|see|use|write)\b)")
+_ADVICE = re.compile(r": (?=(?:add|at most|call it|give|install|name|see|use|write)\b)")
 
 
 @dataclass(frozen=True, order=True, slots=True)
@@ -51,11 +53,14 @@ def display(path: Path) -> str:
 
 
 def told(error: Exception) -> str:
-    """Return the message of an error of `lab.units` or `lab.guest`, with a semicolon before the advice.
+    """Return the message of an error of `lab.units` or `lab.guest`, with a semicolon before the advice, and with the
+    unit that an unknown unit means.
 
     These two rooms have a colon there, because any change of a message would change the addresses of all trials.
     """
     text = _ADVICE.sub("; ", str(error))
+    if isinstance(error, UnitError) and error.unit:
+        text += unit_meant(error.unit) or instead(error.unit, UNITS, _ALIKE)
     return f"{text}; use 0 or more" if text.endswith(" is negative") else text
 
 
@@ -76,10 +81,10 @@ def suggestion(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
     return f"; did you mean {' or '.join(repr(name) for name in meant)}?"
 
 
-def instead(word: str, known: Iterable[str]) -> str:
+def instead(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
     """Return the end of a message about an unknown word: the suggestion, else all known words; '' without any."""
     names = list(dict.fromkeys(known))
-    return suggestion(word, names) or (f"; use {', '.join(names)}" if names else "")
+    return suggestion(word, names, likeness) or (f"; use {', '.join(names)}" if names else "")
 
 
 def no_file(path: Path) -> str:

@@ -15,13 +15,13 @@ from lab.spec.case import Case
 from lab.spec.errors import Problem, SpecError, display, told
 from lab.spec.experiment import Experiment
 from lab.spec.history import Entry
-from lab.spec.metric import described
+from lab.spec.metric import DeclaredMetric, described
 from lab.spec.prediction import declared
 from lab.spec.steady import Steady
 from lab.spec.study import Study
 from lab.spec.tolerance import Figure
 from lab.spec.topology import Topology
-from lab.units import Value
+from lab.units import Duration, Rate, Size, Value, in_unit
 
 _HOW = "steady=Steady() cuts the start by MSER-5, steady=Steady(after='10 s', because='...') a fixed time"
 _NO_CUT = (
@@ -29,6 +29,7 @@ _NO_CUT = (
     f"over time, without start or end. {_HOW}"
 )
 _FROM_THE_START = f"its metric is a mean over time that includes the start of the run. {_HOW}"
+_EXAMPLES = {"bit/s": Rate.example, "s": Duration.example, "B": Size.example}
 
 
 @dataclass(frozen=True)
@@ -157,6 +158,10 @@ class LoadedExperiment:
         resolved = variant.resolve(kernel, self.path.parent) if kernel else None
         first, last = map(network.node_of, experiment.path)  # outputs and pages name nodes
         for wanted in experiment.figures(arm):
+            metric = self._metric(wanted, arm.steady or experiment.steady, blame)
+            claimed = experiment.claimed(arm, point)
+            if claimed and (wrong_unit := _wrong_unit(claimed.value, described(metric), arm.relative_to)):
+                raise SpecError([blame(wrong_unit)])
             yield Case(
                 claim=self.id,
                 arm=arm.name,
@@ -172,11 +177,11 @@ class LoadedExperiment:
                 samples=samples,
                 path=(first, last),
                 figure=wanted.name,
-                metric=self._metric(wanted, arm.steady or experiment.steady, blame),
+                metric=metric,
                 prediction=declared(wanted.prediction) if wanted.prediction else None,
                 tolerance=wanted.tolerance,
                 accuracy=wanted.accuracy,
-                claimed=experiment.claimed(arm, point),
+                claimed=claimed,
                 explains=arm.explains,
                 relative_to=arm.relative_to,
                 title=arm.title or arm.name.replace("-", " "),
@@ -202,6 +207,16 @@ def _alone(workload: Traffic) -> Iterator[Traffic]:
     """Yield the parts of a workload, or the workload itself if it has no parts."""
     parts = workload.parts()
     yield from (part.workload for part in parts) if parts else (workload,)
+
+
+def _wrong_unit(claimed: Value, metric: DeclaredMetric, relative_to: str) -> str:
+    """Return a message if the claimed figure cannot have the unit of the measured figure, else ""."""
+    unit = "1" if relative_to else metric.measures_in
+    if not unit or claimed.unit == unit:
+        return ""
+    ours = f"a ratio to '{relative_to}'" if relative_to else metric.innermost.name
+    how = f"write it like '{_EXAMPLES[unit]}'" if unit in _EXAMPLES else "write a number without quotes"
+    return f"its claimed figure, {claimed}, is {in_unit(claimed.unit)}, but {ours} is {in_unit(unit)}; {how}"
 
 
 def _line(path: Path, arm: Arm, point: Point | None) -> int:

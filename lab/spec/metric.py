@@ -14,7 +14,7 @@ from msgspec import Meta
 from lab.errors import LabError
 from lab.guest.typed import arguments
 from lab.spec.steady import OverTime, Steady
-from lab.units import Value
+from lab.units import SCALES, Value, in_unit
 
 Measure: TypeAlias = Callable[[Any], Value]  # of a record
 Statistic = Literal["mean", "median", "event"]
@@ -50,7 +50,7 @@ class DeclaredMetric:
         """Return the figure. Raises MetricError or RecordError if the record does not hold the necessary data."""
         value = self.measure(record)
         if self.unit and value.unit != self.unit:
-            raise MetricError(f"{self.name} is declared in {self.unit}, but measured {value}")
+            raise MetricError(f"{self.name} is declared {in_unit(self.unit)}, but measured {value}")
         return value
 
     @property
@@ -58,6 +58,15 @@ class DeclaredMetric:
         """Return the metric that this one applies to part of a record (as `of_flow` does), else this metric itself."""
         found = self.given.get("metric")
         return described(found).innermost if found else self
+
+    @property
+    def measures_in(self) -> str:
+        """Return the base unit that the metric declares, or that its argument `unit` names; "" if the record decides
+        it.
+        """
+        found = self if self.unit else self.innermost
+        given = found.given.get("unit")
+        return found.unit or next((base for base, scales in SCALES.items() if given == base or given in scales), "")
 
     @property
     def statistic(self) -> Statistic:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lab.units import Value
+from lab.units import Duration, Quantity, Rate, Size, Value
 
 # How articles write units -> what one may mean, in base units. A "kB" may be decimal or binary.
 _BITS = {"": 1, "k": 10**3, "K": 10**3, "M": 10**6, "m": 10**6, "G": 10**9, "g": 10**9, "T": 10**12}
@@ -33,6 +33,9 @@ _TIMES: Mapping[str, tuple[Fraction, ...]] = {
     for name in names.split()
 }
 _KINDS: Mapping[str, Mapping[str, tuple[int | Fraction, ...]]] = {"bit/s": _RATES, "B": _SIZES, "s": _TIMES}
+# each kind, the unit of its table, and the number of the kind's own base units in that unit
+_WRITTEN: tuple[tuple[type[Quantity], str, int], ...] = ((Rate, "bit/s", 1), (Duration, "s", 10**9), (Size, "B", 1))
+UNITS = tuple(name for kind, _, _ in _WRITTEN for name in kind.units)  # as experiments write them
 _NUMBER = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?"
 
 
@@ -64,6 +67,15 @@ def quantities(quote: str, unit: str) -> Iterator[QuotedRange]:
         slack = Fraction(1, 2 * 10 ** len(most.partition(".")[2]))
         ranges = ((scale * (Fraction(least) - slack), scale * (Fraction(most) + slack)) for scale in scales)
         yield QuotedRange(match[0], tuple(ranges))
+
+
+def unit_meant(unit: str) -> str:
+    """Return '; did you mean 'Mbit/s'?' for a unit that articles write, like Mbps, else ""."""
+    for kind, base, parts in _WRITTEN:
+        scales = [scale * parts for scale in _KINDS[base].get(unit, ())]
+        if meant := [repr(name) for name, factor in kind.units.items() if factor in scales]:
+            return f"; did you mean {' or '.join(meant)}?"
+    return ""
 
 
 def contradiction(figure: Value, quote: str) -> str:

@@ -7,7 +7,7 @@ from math import inf, nextafter
 from typing import ClassVar
 
 from lab.guest.typed import Declared
-from lab.units import Quantity, Value
+from lab.units import Quantity, Value, in_unit
 
 Figure = Value | Quantity | float | str  # as an experiment writes it; `Value.of` reads it
 
@@ -200,7 +200,7 @@ def _margin(margin: Figure) -> None:
 def _room(margin: Figure, figure: Value) -> float:
     room = Value.of(margin)
     if room.unit != figure.unit:
-        raise ValueError(f"a tolerance in {room.unit} does not suit a figure in {figure.unit}")
+        raise ValueError(f"a tolerance {in_unit(room.unit)} does not suit a figure {in_unit(figure.unit)}")
     return room.number
 
 

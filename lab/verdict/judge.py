@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import inf, isfinite
 from typing import Literal, Protocol
 
-from lab.units import UnitError, Value
+from lab.units import UnitError, Value, in_unit
 from lab.verdict.correction import LEVEL, holm
 
 Kind = Literal[
@@ -48,7 +48,8 @@ def judge(
     figures if the true figure were `bound`; None if the figure is exact. Raises UnitError if the units differ.
     """
     if claimed.unit != measured.unit:
-        raise UnitError(f"a measurement in {measured.unit} cannot be compared with a figure in {claimed.unit}")
+        theirs, ours = in_unit(claimed.unit), in_unit(measured.unit)
+        raise UnitError(f"a measurement {ours} cannot be compared with a figure {theirs}")
     least, most = _accepted(claimed, tolerance)
     low, high = measured.bounds
     agrees = 1.0 if beyond else None

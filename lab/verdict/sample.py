@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from lab.record.record import Record
-from lab.units import UnitError, Value
+from lab.units import UnitError, Value, in_unit
 from lab.verdict import interval
 from lab.verdict.binomial import at_most
 from lab.verdict.correction import LEVEL
@@ -139,7 +139,7 @@ class Sample:
         values = self.values
         unit, count = values[0].unit, len(values)
         if len(units := {value.unit for value in values}) > 1:
-            raise UnitError(f"the trials of one case have figures in {' and '.join(sorted(units))}")
+            raise UnitError(f"the trials of one case have figures {' and '.join(sorted(map(in_unit, units)))}")
         if count == 1:
             return values[0]
         if self.statistic == "event":

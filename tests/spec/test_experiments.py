@@ -217,9 +217,18 @@ def test_an_experiment_finds_the_topologies_beside_it(
         ),
         ("\nCLOSE = Within(2, because='x')\n", "2: a tolerance within 2 should be a ratio above 0 and below 1"),
         ("\nCLOSE = Within(0.1, because='')\n", "2: a tolerance needs its reason: because='...'"),
-        ("A = 1\nA = Arm('a', Reported('12 parsecs', 'far'))\n", "2: '12 parsecs' is not a rate, a duration or a size"),
+        (
+            "A = 1\nA = Arm('a', Reported('12 parsecs', 'far'))\n",
+            (
+                "2: '12 parsecs' is not a rate, a duration or a size; use Tbit/s, Gbit/s, Mbit/s, kbit/s, bit/s, "
+                "h, min, s, ms, us, ns, GiB, GB, MiB, MB, KiB, kB, B"
+            ),
+        ),
         ("A = Arm('a b')\n", "1: 'a b' does not name an arm; use letters, digits, '.', '-' and '_'"),
-        ("S = Sweep('x', (Point(1), Point('1 s')))\n", "1: the points of a sweep should have one unit, not 1 and s"),
+        (
+            "S = Sweep('x', (Point(1), Point('1 s')))\n",
+            "1: the points of a sweep should have one unit; some are in s, others without a unit",
+        ),
         ("S = Sweep('x', (Point(1), Point(1)))\n", "1: two points are called '1'; give each a name of its own"),
         ("Experiment(**COMMON, arms=())\n", "1: there is no arm; name at least one"),
         (
@@ -286,7 +295,7 @@ def test_an_experiment_finds_the_topologies_beside_it(
         ),
         (
             "Experiment(**COMMON, arms=(Arm('a', Reported(1, 'so'), tolerance=Absolute('1 s', 'x')),))\n",
-            "1: a tolerance in s does not suit a figure in 1",
+            "1: a tolerance in s does not suit a figure without a unit",
         ),
     ],
 )
@@ -320,6 +329,78 @@ def test_a_mistake_while_loading_has_its_line(write: Write, body: str, message: 
 def test_a_mistake_of_an_arm_names_it(write: Write, arm: str, message: str) -> None:
     body = f"EXPERIMENT = Experiment(**COMMON, arms=(\n    Arm('a', Reported(1, 'so')),\n    Arm('b', {arm}),\n))\n"
     assert f"3: arm 'b': {message}" in said(write(body))
+
+
+@pytest.mark.parametrize(
+    ("metric", "arm", "message"),
+    [
+        (
+            "bulk_goodput()",
+            "Arm('b', Reported(941, 'carries 941'))",
+            "its claimed figure, 941, is without a unit, but bulk_goodput is in bit/s; write it like '1 Gbit/s'",
+        ),
+        (
+            "bulk_goodput()",
+            "Arm('b', Implied('2 s', 'it follows'), tolerance=CLOSE)",
+            "its claimed figure, 2 s, is in s, but bulk_goodput is in bit/s; write it like '1 Gbit/s'",
+        ),
+        (
+            "bulk_goodput()",
+            "Arm('b', Reported('1 Mbit/s', 'so'), relative_to='a')",
+            (
+                "its claimed figure, 1 Mbit/s, is in bit/s, but a ratio to 'a' is without a unit; "
+                "write a number without quotes"
+            ),
+        ),
+        (
+            "of_flow('x', ping_rtt())",
+            "Arm('b', Reported('1 Mbit/s', 'so'))",
+            "its claimed figure, 1 Mbit/s, is in bit/s, but ping_rtt is in s; write it like '10 ms'",
+        ),
+        (
+            "program_match('(.*)', unit='KiB')",
+            "Arm('b', Reported('1 Mbit/s', 'so'))",
+            "its claimed figure, 1 Mbit/s, is in bit/s, but program_match is in B; write it like '1500 B'",
+        ),
+        (
+            "program_json('x')",
+            "Arm('b', Reported('1 Mbit/s', 'so'))",
+            (
+                "its claimed figure, 1 Mbit/s, is in bit/s, but program_json is without a unit; "
+                "write a number without quotes"
+            ),
+        ),
+    ],
+)
+def test_a_claimed_figure_has_the_unit_of_its_metric(write: Write, metric: str, arm: str, message: str) -> None:
+    body = (
+        "from lab import Implied\nfrom lab.metric import *\nEXPERIMENT = Experiment(**COMMON | dict(metric={metric}, "
+        "prediction=None), arms=(\n    Arm('a'),\n    {arm},\n))\n"
+    )
+    path = write(body.format(metric=metric, arm=arm))
+    assert f"5: arm 'b': {message}" in said(path)
+    (loaded,) = find.find([str(path)])
+    with pytest.raises(SpecError, match="its claimed figure"):
+        loaded.cases()  # before any trial
+
+
+@pytest.mark.parametrize(
+    "arm",
+    [
+        "Arm('b', Reported('941 Mbit/s', 'so'))",
+        "Arm('b', Reported('941 Mbit/s', 'so'), tolerance=Absolute('1 Mbit/s', 'x'))",
+        "Arm('b', Reported(1.5, 'so'), relative_to='a')",
+        "Arm('b', Reported(1.5, 'so'), relative_to='a', tolerance=Absolute(0.1, 'x'))",
+        "Arm('b', Reported('2 s', 'so'), metric=lambda record: Value(2, 's'))",
+        "Arm('b', Reported('2 ms', 'so'), metric=program_json('x', unit='us'))",
+    ],
+)
+def test_a_claimed_figure_in_the_unit_of_its_metric_is_right(write: Write, arm: str) -> None:
+    body = (
+        "from lab.metric import *\nEXPERIMENT = Experiment(**COMMON | dict(metric=bulk_goodput(), prediction=None), "
+        f"arms=(Arm('a'), {arm}))\n"
+    )
+    assert said(write(body)) == []
 
 
 def test_a_mistake_of_a_point_names_it(write: Write) -> None:

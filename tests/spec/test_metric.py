@@ -49,6 +49,22 @@ def test_a_metric_knows_which_figures_are_possible(made: DeclaredMetric, limits:
     assert made.limits == limits
 
 
+@pytest.mark.parametrize(
+    ("made", "unit"),
+    [
+        (metric.bulk_goodput(), "bit/s"),
+        (metric.jain_index(), "1"),
+        (metric.of_flow("a", metric.ping_rtt()), "s"),
+        (metric.program_json("x"), "1"),
+        (metric.program_json("x", unit="Mbit/s"), "bit/s"),
+        (metric.of_flow("a", metric.program_match("(x)", unit="ms")), "s"),
+        (described(lambda _: Value(1, "B")), ""),
+    ],
+)
+def test_a_metric_declares_the_unit_of_its_figures(made: DeclaredMetric, unit: str) -> None:
+    assert made.measures_in == unit
+
+
 def test_another_unit_than_the_declared_one_is_refused() -> None:
     @measures("s")
     def broken() -> Measure:

@@ -72,8 +72,10 @@ def test_reason_holds_both_figures_and_the_tolerance() -> None:
 
 
 def test_units_are_not_mixed() -> None:
-    with pytest.raises(UnitError):
+    with pytest.raises(UnitError, match="a measurement in s cannot be compared with a figure in bit/s"):
         judge(bps(1), Value(1, "s"), FIVE)
+    with pytest.raises(UnitError, match="a measurement in bit/s cannot be compared with a figure without a unit"):
+        judge(Value(941, "1"), bps(1), FIVE)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from lab.spec import document, find, shipped
 from lab.spec.document import Document
 from lab.spec.errors import Problem, SpecError, suggestion, told
 from lab.spec.loaded import LoadedExperiment
-from lab.units import UnitError, Value, to_plain
+from lab.units import UnitError, Value, in_unit, to_plain
 
 PACK, SCORES, REFERENCES, LAWS = "congestion-judge", "scores.yaml", "references.yaml", "laws.yaml"
 MIXTURE = "rfc9743/mixture"  # the study of `--against`, which has no points
@@ -147,7 +147,8 @@ def _mistakes_in_scale(
     elif all_ is None or not (_is_finite(none.number) and _is_finite(all_.number) and none.number != all_.number):
         yield scores.problem((study.id, "all"), f"{study.id}: none and all should be two different finite figures")
     elif not none.unit == all_.unit == (unit or all_.unit):
-        message = f"none is in {none.unit}, all in {all_.unit}, and the figure in {unit or 'the unit of all'}"
+        figure = in_unit(unit or "the unit of all")
+        message = f"none is {in_unit(none.unit)}, all {in_unit(all_.unit)}, and the figure {figure}"
         yield scores.problem((study.id, "all"), f"{study.id}: {message}; use one unit")
 
 

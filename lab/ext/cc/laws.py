@@ -10,7 +10,7 @@ from typing import Any
 
 from lab.spec.document import Document
 from lab.spec.errors import Problem, suggestion, told
-from lab.units import UnitError, Value
+from lab.units import UnitError, Value, in_unit
 
 _TEXTS = ("because", "source", "open")
 
@@ -101,7 +101,7 @@ def _mistake(keys: object, unit: str) -> str:
         figure = _figure(keys["figure"])
     except UnitError as error:
         return f"figure: {told(error)}"
-    return "" if figure.unit == unit else f"figure is in {figure.unit}, but the case's figure is in {unit}"
+    return "" if figure.unit == unit else f"figure is {in_unit(figure.unit)}, but the case's figure is {in_unit(unit)}"
 
 
 def _figure(given: object) -> Value:

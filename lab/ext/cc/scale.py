@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from lab.units import UnitError, Value
+from lab.units import UnitError, Value, in_unit
 from lab.verdict import interval
 
 MOST = 100.0
@@ -33,7 +33,8 @@ class Scale:
         if none is None:
             raise UnitError("the scale starts at the full buffer, but the path has no buffer with a limit")
         if not figure.unit == none.unit == self.all.unit:
-            raise UnitError(f"the figure is in {figure.unit}, and its scale in {none.unit} and {self.all.unit}")
+            figures, ends = in_unit(figure.unit), f"{in_unit(none.unit)} and {in_unit(self.all.unit)}"
+            raise UnitError(f"the figure is {figures}, and its scale {ends}")
         return MOST * min(max((figure.number - none.number) / (self.all.number - none.number), 0.0), 1.0)
 
 

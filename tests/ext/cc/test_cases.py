@@ -160,8 +160,16 @@ def test_a_full_buffer_takes_its_frames_time() -> None:
         ("  all: 0.941", "  all: 0", r"none and all should be two different finite figures"),
         ("  all: 0.941", "  all: .nan", r"none and all should be two different finite figures"),
         ("  all: 0.941", f"  all: 1{'0' * 400}", r"none and all should be two different finite figures"),
-        ("  none: 0\n", "  none: 100 ms\n", r"none is in s, all in 1, and the figure in 1; use one unit"),
-        ("  none: 0\n", "  none: buffer\n", r"none is in s, all in 1, and the figure in 1; use one unit"),
+        (
+            "  none: 0\n",
+            "  none: 100 ms\n",
+            r"none is in s, all without a unit, and the figure without a unit; use one unit",
+        ),
+        (
+            "  none: 0\n",
+            "  none: buffer\n",
+            r"none is in s, all without a unit, and the figure without a unit; use one unit",
+        ),
     ],
 )
 def test_a_mistake_in_the_scores_has_a_line(scores: Path, was: str, now: str, says: str) -> None:

@@ -248,7 +248,7 @@ def test_how_far_a_law_is_off(law: Value | None, measured: tuple[float, ...], of
         ("a/b: {reno: {figur: 1}}", "a/b: reno: figur: unknown key; did you mean 'figure'?"),
         (
             "a/b: {reno: {figure: 1 ms, because: b, source: s}}",
-            "a/b: reno: figure is in s, but the case's figure is in 1",
+            "a/b: reno: figure is in s, but the case's figure is without a unit",
         ),
         ("a/b: {reno: {figure: [2, 1], because: b, source: s}}", "the lowest and the highest figure, in one unit"),
         ("a/b: {reno: {figure: [1], because: b, source: s}}", "one figure, or a list of the lowest and the highest"),
