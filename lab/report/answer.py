@@ -124,7 +124,9 @@ def _row(claim: Claim, each: TestedCase, record: Record, several: bool) -> list[
 def _own(each: TestedCase, record: Record) -> str:
     """Return the figure of this trial alone as text, or "" if the case's figure is of other trials."""
     own = each.result.sample.figure_of(record) if record.trial.key == each.result.key else None
-    return ("yes" if own.number else "no") if own and each.result.is_event else wording.figure(own) if own else ""
+    if own and each.result.is_event:
+        return "yes" if own.number else "no"
+    return wording.factor(each.result, wording.figure(own)) if own else ""
 
 
 def _named(each: TestedCase) -> str:

@@ -16,8 +16,8 @@ def beside_claimed(counted: Sequence[TestedCase], verdict: Verdict) -> str:
         return _answers(counted)
     if len({str(each.case.tolerance) for each in counted}) > 1:
         return "; ".join(_against(each) for each in counted)
-    measured = dict.fromkeys(_times(each, wording.answer(each.result, each.result.measured)) for each in counted)
-    claimed = dict.fromkeys(_times(each, wording.claimed_briefly(each.result)) for each in counted)
+    measured = dict.fromkeys(wording.answer(each.result, each.result.measured) for each in counted)
+    claimed = dict.fromkeys(wording.claimed_briefly(each.result) for each in counted)
     words = " or ".join(dict.fromkeys(each.result.claimed.word for each in counted if each.result.claimed))
     if list(measured) == list(claimed):
         if verdict.kind == "reproduced":
@@ -33,11 +33,6 @@ def _listed(texts: Iterable[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-def _times(tested: TestedCase, text: str) -> str:
-    """Return a figure's text, with the sign of a factor if the figure is a ratio of two arms."""
-    return f"{text}×" if tested.case.relative_to and text != wording.DASH else text
-
-
 def _answers(counted: Sequence[TestedCase]) -> str:
     """Return whether the event happened in each of these cases, with what the article says of it."""
     if len(counted) == 1:
@@ -49,7 +44,7 @@ def _against(tested: TestedCase) -> str:
     """Return one arm's measured figure, the claimed figure and the tolerance."""
     result = tested.result
     word = result.claimed.word if result.claimed else ""
-    got, said = (_times(tested, text) for text in (wording.figure(result.measured), wording.claimed_briefly(result)))
+    got, said = wording.factor(result, wording.figure(result.measured)), wording.claimed_briefly(result)
     figures = f"{got} measured, {said} {word}"
     agrees = _agrees(tested.case.tolerance, result.verdict.kind if result.verdict else "skipped")
     return f"{html.prose(f'{tested.label}: {figures}')} ({agrees})"

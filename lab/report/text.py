@@ -12,7 +12,7 @@ from html import unescape
 from textwrap import fill
 from typing import TYPE_CHECKING, Literal
 
-from lab.report.wording import DASH, counted, figure, foreseen, interval, off_by, percent
+from lab.report.wording import DASH, counted, factor, figure, foreseen, interval, off_by, percent
 from lab.verdict import ClaimResult, Kind, Result
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def block(claim: ClaimResult) -> RenderableType:
     for result in claim.results:
         table.add_row(*_row(result))
         if result.law:
-            table.add_row("  law", "", figure(result.law), "", "", _percent(result.law_error))
+            table.add_row("  law", "", factor(result, figure(result.law)), "", "", _percent(result.law_error))
     reason = [Text(claim.verdict.reason, style="dim")] if claim.verdict.kind in ("invalid", "skipped") else []
     parts = [Text.assemble(f"  {name}: ", (part.kind, COLOURS[part.kind])) for name, part in claim.parts]
     lines = (*([_IMPLIED] if any(result.implied for result in claim.results) else []), *_gaps(claim), *_bases(claim))
@@ -125,7 +125,7 @@ def remarks(judged: JudgedClaim) -> Iterable[str]:
             spread = f" ({within})" if (within := interval(result.measured)) else ""
             yield (
                 f"{claim.claim}, {name}: the model is {result.standing}, {foreseen(result)} predicted, "
-                f"{figure(result.measured)} measured{spread}; declared accuracy: {result.accuracy}"
+                f"{factor(result, figure(result.measured))} measured{spread}; declared accuracy: {result.accuracy}"
                 + (f"; known: {known[result.arm]}" if result.arm in known else "")
             )
         elif result.unsteady and not result.claimed:
@@ -133,7 +133,8 @@ def remarks(judged: JudgedClaim) -> Iterable[str]:
             yield f"{claim.claim}, {name}: {result.unsteady}"
     for result in claim.results:
         if result.explains and result.explains.grade != "consistent" and result.bears_out is False:
-            grade, against = result.explains.grade, f"{figure(result.measured)} measured, {_claimed(result)} claimed"
+            got = factor(result, figure(result.measured))
+            grade, against = result.explains.grade, f"{got} measured, {_claimed(result)} claimed"
             yield f"{claim.claim}, {result.arm} {result.point}".rstrip() + f": '{grade}' is not borne out, {against}"
 
 
@@ -156,7 +157,8 @@ def plain(what: RenderableType) -> str:
 
 def measured(result: Result) -> str:
     """Return the measured figure and, on separate lines, its interval and the interval's coverage."""
-    return "\n".join(filter(None, [figure(result.measured), interval(result.measured).replace(" (", "\n(")]))
+    bounds = interval(result.measured).replace(" (", "\n(")
+    return "\n".join(filter(None, [factor(result, figure(result.measured)), bounds]))
 
 
 def _row(result: Result) -> tuple[str, ...]:
@@ -168,7 +170,7 @@ def _row(result: Result) -> tuple[str, ...]:
 
 def _claimed(result: Result) -> str:
     """Return the claim's figure with the sign of a bound, in brackets if the article only implies it."""
-    said = result.bound + figure(result.claimed.value) if result.claimed else figure(None)
+    said = result.bound + factor(result, figure(result.claimed.value)) if result.claimed else DASH
     return f"({said})" if result.implied else said
 
 

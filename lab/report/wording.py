@@ -70,10 +70,17 @@ def percents(shares: Iterable[float], whole: int = 100) -> list[int]:
 
 
 def answer(result: Result, value: Value | None) -> str:
-    """Return a figure of the result. Of an event in one trial, which happened or not, the text is 'yes' or 'no'."""
+    """Return a figure of the result. Of an event in one trial, which happened or not, the text is 'yes' or 'no'. A
+    ratio of two arms is a factor, like '0.5086×'.
+    """
     if value is not None and is_yes_or_no(result) and value.number in (0, 1):
         return "yes" if value.number else "no"
-    return figure(value)
+    return factor(result, figure(value))
+
+
+def factor(result: Result, text: str) -> str:
+    """Return a figure's text, with the sign of a factor if the figure is a ratio of two arms."""
+    return f"{text}×" if result.is_ratio and text != DASH else text
 
 
 def is_yes_or_no(result: Result) -> bool:
@@ -139,7 +146,7 @@ def claimed_briefly(result: Result) -> str:
     if result.claimed is None:
         return DASH
     said = answer(result, result.claimed.value)
-    return said if said in ("yes", "no") else result.bound + quoted(result.claimed.value)
+    return said if said in ("yes", "no") else result.bound + factor(result, quoted(result.claimed.value))
 
 
 def percent(ratio: float | None) -> str:
@@ -171,8 +178,8 @@ def foreseen(result: Result) -> str:
     """Return the predicted figure or its interval, with a sign if the figure is a bound."""
     value = result.predicted
     if value is not None and value.low != value.high:
-        return " to ".join(figure(Value(end, value.unit)) for end in value.bounds)
-    return (_predicted_bound(result) if value else "") + figure(value)
+        return " to ".join(factor(result, figure(Value(end, value.unit))) for end in value.bounds)
+    return (_predicted_bound(result) if value else "") + factor(result, figure(value))
 
 
 def _predicted_bound(result: Result) -> str:

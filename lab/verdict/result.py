@@ -67,6 +67,7 @@ class Result:
     unsteady: str = ""  # how the halves of a long run differ
     figure: str = ""  # its name in a study with several figures
     is_event: bool = False  # whether the figure of one trial is 1 for an event that happened, and 0 otherwise
+    is_ratio: bool = False  # whether the figures are ratios of the arm's figures to those of another arm
 
     @property
     def key(self) -> CaseKey:
@@ -388,6 +389,7 @@ def _result(case: Case, figures: Mapping[FigureKey, _Figures], clock: Clock) -> 
         sample=found.sample,
         unsteady=found.unsteady,
         is_event=not case.relative_to and described(case.metric).statistic == "event",
+        is_ratio=bool(case.relative_to),
     )
 
 

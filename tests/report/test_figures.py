@@ -386,7 +386,7 @@ def test_the_bars_of_a_ratio_are_the_claimed_ones(here: Path, keep: Keep) -> Non
     (here / "experiments" / "toy" / "ratio.py").write_text(RATIO)
     keep("ratio")
     text = figures.bars(lab.article("toy", "results")["ratio"]).text
-    assert 'aria-label="later, article: ≤ 1; later, predicted: ≤ 1; later, measured: 1"' in text
+    assert 'aria-label="later, article: ≤ 1×; later, predicted: ≤ 1×; later, measured: 1×"' in text
     assert "relative to on" in text
     assert "Claimed; predicted by the model; measured." in text
 

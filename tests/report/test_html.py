@@ -94,6 +94,7 @@ def result(predicted: float, measured: float, unit: str = "s", off: bool = False
         model_is_off=off,
         standing="off" if off else "holds",
         accuracy=Absolute("1 us", because="it says so"),
+        is_ratio=False,
     )
 
 

@@ -335,6 +335,7 @@ def test_an_arm_relative_to_another_has_ratios() -> None:
     assert result.verdict.kind == "reproduced"
     ratio = result.results[1]
     assert (ratio.measured, ratio.predicted, ratio.trials) == (Value(0.49, "1"), Value(1, "1"), ("a1", "a2"))
+    assert [each.is_ratio for each in result.results] == [False, True]
 
 
 def test_without_the_arm_that_it_is_relative_to_there_is_no_ratio() -> None:

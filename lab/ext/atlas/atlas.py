@@ -187,7 +187,7 @@ class Atlas:
         kernel, judged, before, after = found
         yield f"<p>{escape(judged.declared.claim)}</p>"
         rows = [
-            [html.code(each.arm), html.measured(each), wording.figure(each.predicted), _cause(each)]
+            [html.code(each.arm), html.measured(each), wording.answer(each, each.predicted), _cause(each)]
             for each in (before, after)
         ]
         yield html.table(["Arm", "Measured", "Predicted", "What it shows"], rows)
@@ -296,7 +296,7 @@ def _since(known: Known) -> str:
 def _figures(kernel: str, judged: JudgedClaim) -> Iterator[list[str]]:
     for result in judged.result.results:
         name = html.code(f"{result.arm} {result.point}".strip())
-        yield [name, escape(kernel), html.measured(result), wording.figure(result.predicted)]
+        yield [name, escape(kernel), html.measured(result), wording.answer(result, result.predicted)]
 
 
 def _cause(result: Result) -> str:

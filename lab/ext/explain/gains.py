@@ -113,7 +113,7 @@ def rows(found: Gains) -> list[tuple[str, str, str]]:
 def _factor(value: Value | None) -> str:
     if value is None:
         return "-"
-    text = f"× {value.number:.2f}"
+    text = f"{value.number:.2f}×"
     return text if value.low is None or value.high is None else f"{text} ({value.low:.2f} to {value.high:.2f})"
 
 

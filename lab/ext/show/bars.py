@@ -47,7 +47,7 @@ def bars(claim: TestedClaim) -> RenderableType:
             over = 1 if drawn.plain[place] != _ZERO else 0  # so that both marks show if both are zero
             drawn = Text.assemble(drawn[:place], (_CLAIMED, "magenta"), drawn[place + over :])
             drawn.truncate(_LENGTH)
-        shown.add_row(each.label, drawn, wording.figure(measured))
+        shown.add_row(each.label, drawn, wording.factor(each.result, wording.figure(measured)))
         marked = marked or _CLAIMED in drawn.plain
     if marked:
         shown.add_row("", Text(f"{_CLAIMED} claimed", "magenta"))

@@ -75,7 +75,9 @@ def _panel(panel: Axes, shown: Sequence[TestedCase], titles: Mapping[str, str]) 
                 label=f"{each.label}, predicted",
             )
         place, over = (1.0, row), ("axes fraction", "data")
-        panel.annotate(f" {wording.figure(measured)}{_sure(measured)}", place, xycoords=over, va="center", color=INK)
+        panel.annotate(
+            f" {wording.answer(each.result, measured)}{_sure(measured)}", place, xycoords=over, va="center", color=INK
+        )
         # Do not repeat the base arm if the title already names it.
         name = each.label if " over " in each.label else f"{each.label} over {titles[each.case.relative_to]}"
         behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # so that no line crosses it
