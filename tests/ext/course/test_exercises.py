@@ -18,7 +18,7 @@ from lab.ext.course import exercises as course
 from lab.ext.course.exercise import Answer, Choose, Predict, Reach, Said
 from lab.ext.course.lesson import Lesson
 from lab.ext.course.outcome import Judge
-from lab.metric import window_settled
+from lab.metric import capture_goodput
 from lab.report import notebooks, stored
 from lab.report.drawing import LivePicture
 from lab.spec import shipped
@@ -253,7 +253,7 @@ def test_an_answer_whose_trial_has_no_figure_stops_nobody_elses(results: Path) -
     assert isinstance(step, Predict)
 
     def unmeasured(said: Said) -> Experiment:
-        return replace(step.experiment(said), metric=window_settled(interface="none"))
+        return replace(step.experiment(said), metric=capture_goodput(start=1, end=3, interface="none"))
 
     outcome = Judge(results).judge(exercise, replace(step, experiment=unmeasured), 50)
     assert outcome.verdict == "broken"
