@@ -271,6 +271,8 @@ def _route_options(words: list[str]) -> tuple[dict[str, str], list[str]]:
             value = left.pop() if left else ""
             if (word == "via" and value in ("inet", "inet6")) or value == "lock":
                 value = left.pop() if left else ""
+            if word in ("via", "dev") and not value:
+                raise ValueError(f"{word} of a route has no value")
             given["dev" if word == "oif" else word] = value
         elif word not in ("to", "onlink", "pervasive"):
             plain.append(word)

@@ -418,6 +418,7 @@ def test_vrfs(imports: Imports) -> None:
         ("route add 10.9.0.0/16 dev nowhere", "the next hop through nowhere is not in this file"),
         ("route add 10.9.0.0/16 via inet6 fd00::1", "a different IP version"),
         ("route add 10.9.0.0/16", "a route needs a next hop"),
+        ("route add 10.9.0.0/16 via", "via of a route has no value"),
         ("route add blackhole 10.9.0.0/16", "use a firewall as a middlebox"),
         ("route add 10.9.0.0/16 encap mpls 5 via 10.0.1.2", "encap of a route"),
     ],
