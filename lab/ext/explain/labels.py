@@ -121,6 +121,7 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
     queue = standing(rounds, sight)
     inner = _network(rounds, sight, queue, _full(rounds, sight))
     inner = inner if sight.scaled else _unscaled(rounds, inner)
+    blind = _blind(rounds, sight) and sight.scaled
     found: list[Limit] = []
     for row in range(count):
         if not seen[row]:
@@ -130,6 +131,8 @@ def labels(rounds: Rounds, sight: Sight) -> list[Limit]:
         elif (full[row] and inner[row] is not Limit.SEND_BUFFER) or (filled[row] and inner[row] is Limit.IDLE):
             steady = paced[row] or (roomy[row] and inner[row] in (Limit.IDLE, Limit.PACING, Limit.CWND))
             found.append(Limit.PACING if steady else Limit.WINDOW)  # a full window shows that there was data
+        elif blind and rounds.cut[row] and inner[row] is Limit.RATE:
+            found.append(Limit.WINDOW)  # if both hold, the kernel counts the window (tcp_write_xmit)
         else:
             found.append(inner[row])
     return _black_holes(found, rounds, sight)
@@ -203,7 +206,7 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
     own = rounds.time
     empty = own[:, Why.EMPTY] > np.maximum(own[:, (*ACKED, Why.REPAIR)].sum(axis=1), own[:, Why.SPACED])
     around = _around(own, GROWTH * turn)
-    blind = sight.where.name == "receiver" and not rounds.queued.count.any()  # only gaps show when segments left
+    blind = _blind(rounds, sight)
     idle, whole = around[:, Why.IDLE], around.sum(axis=1)
     filled = around[:, Why.EMPTY] > np.maximum(idle, (1 - FULL if blind else SPREAD) * whole)
     large = (2 * rounds.unclocked > rounds.arrived) | (full & _emptied(rounds))
@@ -242,6 +245,11 @@ def _network(rounds: Rounds, sight: Sight, queue: Bools, full: Bools) -> list[Li
         else:
             found.append(Limit.RATE if full[row] else Limit.CWND)
     return found
+
+
+def _blind(rounds: Rounds, sight: Sight) -> bool:
+    """Return whether only gaps show when segments left: at the receiver without timestamps."""
+    return sight.where.name == "receiver" and not rounds.queued.count.any()
 
 
 def _emptied(rounds: Rounds) -> Bools:

@@ -58,6 +58,7 @@ LOCAL = 0.1  # of the round trip: a capture this near one end counts as taken th
 EXPLAINED = 100  # connections that are explained, those with the most payload, unless one is chosen
 LARGEST, USUAL, LEAST = 1460, 1448, 536  # bytes: Ethernet's MSS, with timestamps; the default of RFC 9293 3.7.1
 NEAR = 0.75  # of the MSS that the handshake allows: a path's MTU makes segments smaller, but not by more
+CUT = 4 / 3  # of the window, from one segment that is cut to its edge to the next: TSO waits for up to a third of it
 GROUP = 4  # gaps between segments or ACKs that give a rate: two delayed ACKs, or two pairs of segments
 
 AROUND = 90  # bytes that a link carries with each segment: headers of TCP, IP and Ethernet, with timestamps

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lab.ext.explain.cuts import full_spans
 from lab.ext.explain.exchange import ANY_WINDOW, NEVER, SegmentsAndAcks
 from lab.ext.explain.gaps import Pieces, Why
 from lab.ext.explain.limits import STANDING, STANDING_LEAST_NS
 from lab.ext.explain.place import Place, on_time, selected, to_acks
 from lab.ext.explain.units import unclocked
 from lab.ext.explain.view import SenderView
-from lab.metric.arrays import Floats, Ints, np
+from lab.metric.arrays import Bools, Floats, Ints, np
 
 NONE = np.iinfo(np.int64).max
 MOMENTS = 16  # of a round, for the mean wait
@@ -65,6 +66,7 @@ class Rounds:
     tails: Ints  # of these, sent once, and not up to a window's edge
     unclocked: Ints  # bytes that passed the capture in larger super-packets than ACKs release
     spurious: Ints  # ACKs that report a segment as arrived twice (D-SACK, RFC 2883)
+    cut: Bools  # whether segments that were cut to the window's edge show that it was full
     near: bool = False  # whether times are known to less than ACKs usually are apart (`SenderView.near`)
 
     @classmethod
@@ -78,6 +80,7 @@ class Rounds:
             *(start, length, time, flight, room, window, acked, reached, sent, again, repeats, arrived),
             *(Delays.empty(count), Delays.empty(count), Delays.empty(count), np.full(count, NONE)),
             *(full, short, tails, unclocked, spurious),
+            np.zeros(count, bool),
         )
 
     def __len__(self) -> int:
@@ -141,6 +144,8 @@ class Rounds:
         if not view.exact:
             large = unclocked(found, mss)
             np.add.at(self.unclocked, self.at(found.time[large]), (found.end - found.seq)[large])
+            for one, other in zip(*(self.at(each).tolist() for each in full_spans(found, view, mss)), strict=True):
+                self.cut[one : other + 1] = True
         times, since = to_acks(found)
         self.beyond.add(self.at(times + delay), since)
         prompt = on_time(found, times, since, least, capacity)
