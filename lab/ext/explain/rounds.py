@@ -161,10 +161,10 @@ class Rounds:
 
     def _wait(self, left: Ints, waited: Ints, departures: Ints, size: Ints, capacity: float) -> None:
         """Add the time that a segment would have waited if it had left at any time, from segments that did."""
-        if not len(left):
-            return
-        waited = waits(left, waited, departures, size, capacity)
+        waited = waits(left, waited, departures, size, capacity) if len(left) else np.full(len(departures), -1)
         departures, waited = departures[waited >= 0], waited[waited >= 0]
+        if not len(departures):
+            return
         first, last = self.at(departures[[0, -1]]).tolist()
         step = self.length // MOMENTS
         times = self.start + self.length * first + step * np.arange(MOMENTS * (last + 1 - first)) + step // 2

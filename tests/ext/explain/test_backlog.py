@@ -9,7 +9,7 @@ import pytest
 
 from lab.ext.explain.explaining import Explanation, explain
 from lab.ext.explain.limits import Limit
-from lab.ext.explain.rounds import waits
+from lab.ext.explain.rounds import Rounds, waits
 from lab.metric.arrays import np
 from tests.ext.explain.captures import MSS, Packet, handshake, pcap, seq_of
 
@@ -40,6 +40,15 @@ def test_without_a_capacity_segments_wait_like_the_last_known_one() -> None:
     left = np.array([0, 1, 2, 30]) * MS
     found = waits(left[1:2], np.array([9 * MS]), left, np.full(4, 1000), 0.0)
     assert found.tolist() == [-1, 9 * MS, 9 * MS, 9 * MS]
+
+
+def test_a_wait_that_is_known_too_late_tells_nothing() -> None:
+    """A batch may have a single known wait, after its last segment, as in a public capture."""
+    rounds = Rounds.empty(0, 10 * MS, 4)
+    late = np.array([30 * MS])
+    rounds._wait(late, np.array([9 * MS]), np.array([MS]), np.array([1000]), 0.0)
+    rounds._wait(late[:0], late[:0], late[:0], late[:0], 0.0)
+    assert not rounds.waits.count.any()
 
 
 @pytest.mark.parametrize(("later", "most"), [(20, Limit.RATE), (40, Limit.CWND)])
