@@ -279,4 +279,4 @@ topology:
 
 
 def test_a_key_may_be_a_number(imports: Imports) -> None:
-    assert imports(f"1: 2\n{TWO}", "two.clab.yml")
+    assert imports(f"1: 2\n{TWO}", "two.clab.yml").untaken == ()
