@@ -163,12 +163,19 @@ def _asked(back: Rows, own: Ints, echoes: Ints) -> Ints:
 
 def unseen(found: SegmentsAndAcks, start: int) -> int:
     """Return how many bytes from `start` on were acknowledged, but are in no captured segment."""
+    first, end = unseen_spans(found, start)
+    return int((end - first).sum())
+
+
+def unseen_spans(found: SegmentsAndAcks, start: int) -> tuple[Ints, Ints]:
+    """Return the spans of bytes from `start` on that were acknowledged, but are in no captured segment, in order."""
     if not len(found.ack):
-        return 0
+        return found.seq[:0], found.seq[:0]
     order = np.argsort(found.seq, kind="stable")
     reached = np.maximum.accumulate(np.concatenate(([start], found.end[order])))
-    gaps = np.minimum(np.concatenate((found.seq[order], found.ack[-1:])), found.ack[-1]) - reached
-    return int(gaps[gaps > 1].sum())  # one is the end of the connection
+    end = np.minimum(np.concatenate((found.seq[order], found.ack[-1:])), found.ack[-1])
+    real = end - reached > 1  # one is the end of the connection
+    return reached[real], end[real]
 
 
 def _queued(time: Ints, value: Ints, asked: Ints, state: State) -> Ints:

@@ -262,3 +262,15 @@ def test_a_pause_before_a_lone_segment_behind_a_hole_is_the_timers(tmp_path: Pat
         seq += hole + MSS
         at += 1080
     assert _explained(tmp_path, packets).shares[limit] > 0.7
+
+
+def test_a_pause_of_the_capture_is_not_the_timers(tmp_path: Path) -> None:
+    """The capture misses everything for a second, again and again. ACKs show that the segments arrived, none again."""
+    packets, seq, at = handshake(40, scale=7, at="receiver"), 1, 41.0
+    for number in range(240):
+        stamps = 1000 + int(at), 1
+        if number % 40 < 10:
+            packets.append(Packet(at, seq=seq, size=MSS, stamps=stamps))
+            packets.append(Packet(at, back=True, ack=seq + MSS, window=4000, stamps=(500, stamps[0])))
+        seq, at = seq + MSS, at + 25
+    assert Limit.TIMEOUT not in _explained(tmp_path, packets).shares
