@@ -198,7 +198,7 @@ def _tick(time: Ints, value: Ints) -> int | None:
     if ticks < 20:
         return None
     period = (float(time[-1]) - float(time[0])) / ticks
-    usual: Floats = np.array([1e6, 4e6, 1e7, 1e5, 1e3])
+    usual: Floats = np.array([1e6, 1e9 / 300, 4e6, 1e7, 1e5, 1e3])  # CONFIG_HZ has 100, 250, 300 and 1000
     best = usual[np.argmin(np.abs(np.log(usual / max(period, 1.0))))]
     return int(best) if 2 / 3 < period / best < 1.5 else None  # a queue that grows stretches it
 
