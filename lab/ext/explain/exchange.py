@@ -163,19 +163,20 @@ def _asked(back: Rows, own: Ints, echoes: Ints) -> Ints:
 
 def unseen(found: SegmentsAndAcks, start: int) -> int:
     """Return how many bytes from `start` on were acknowledged, but are in no captured segment."""
-    first, end = unseen_spans(found, start)
-    return int((end - first).sum())
-
-
-def unseen_spans(found: SegmentsAndAcks, start: int) -> tuple[Ints, Ints]:
-    """Return the spans of bytes from `start` on that were acknowledged, but are in no captured segment, in order."""
     if not len(found.ack):
-        return found.seq[:0], found.seq[:0]
+        return 0
     order = np.argsort(found.seq, kind="stable")
     reached = np.maximum.accumulate(np.concatenate(([start], found.end[order])))
-    end = np.minimum(np.concatenate((found.seq[order], found.ack[-1:])), found.ack[-1])
-    real = end - reached > 1  # one is the end of the connection
-    return reached[real], end[real]
+    gaps = np.minimum(np.concatenate((found.seq[order], found.ack[-1:])), found.ack[-1]) - reached
+    return int(gaps[gaps > 1].sum())  # one is the end of the connection
+
+
+def holes(found: SegmentsAndAcks) -> tuple[Ints, Ints]:
+    """Return the spans of bytes between segments that are in no captured segment, in order."""
+    order = np.argsort(found.seq, kind="stable")
+    reached, following = np.maximum.accumulate(found.end[order])[:-1], found.seq[order][1:]
+    real = following > reached
+    return reached[real], following[real]
 
 
 def _queued(time: Ints, value: Ints, asked: Ints, state: State) -> Ints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from lab.ext.explain.exchange import NEVER, SegmentsAndAcks, unseen_spans
+from lab.ext.explain.exchange import NEVER, SegmentsAndAcks, holes
 from lab.ext.explain.limits import DEFERRED, PACED, PACED_NS, REPEATS, SAME_MOMENT_LEAST_NS, TSO_RTT_NS
 from lab.ext.explain.view import SenderView
 from lab.metric.arrays import Bools, Floats, Ints, np
@@ -239,8 +239,8 @@ class Gaps:
         """Return whether a segment came alone after each gap, and those before it are missing, away from the sender.
 
         They were the lost end of a flight, and the timer has sent the last of them again (RFC 8985 7.3). A program that
-        goes on would send several segments. All that was lost has to come again. Bytes that were acknowledged, and
-        never came, were lost by the capture.
+        goes on would send several segments. All that was lost has to come again: bytes that never came were lost by the
+        capture.
         """
         reached = np.maximum.accumulate(self.found.highest[self.view.order])
         alone = np.append(self.length[1:] >= self.rtt // 2, True)[: len(self.length)]
@@ -248,10 +248,8 @@ class Gaps:
         return found & (not self.view.exact)
 
     def _unseen(self, reached: Ints) -> Bools:
-        """Return whether the capture lost bytes between what had been sent before each gap and the segment after it."""
-        if not len(reached):
-            return reached > 0
-        first, end = unseen_spans(self.found, int(self.found.seq.min()))
+        """Return whether bytes between what had been sent before each gap and the segment after it never came."""
+        first, end = holes(self.found)
         at = np.searchsorted(end, reached, side="right")
         found: Bools = np.append(first, np.iinfo(np.int64).max)[at] < self.found.seq[self.two]
         return found

@@ -265,7 +265,7 @@ def test_a_pause_before_a_lone_segment_behind_a_hole_is_the_timers(tmp_path: Pat
 
 
 def test_a_pause_of_the_capture_is_not_the_timers(tmp_path: Path) -> None:
-    """The capture misses everything for a second, again and again. ACKs show that the segments arrived, none again."""
+    """The capture misses everything for 0.75 s, again and again. None of these segments comes again."""
     packets, seq, at = handshake(40, scale=7, at="receiver"), 1, 41.0
     for number in range(240):
         stamps = 1000 + int(at), 1
