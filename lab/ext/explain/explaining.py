@@ -202,6 +202,7 @@ class _Following:
         self._stamped = False
         self._delayed = 0
         self._last: tuple[int, int] | None = None  # the time and the number of the last segment
+        self._passed = 0  # when the last segment passed the capture
         self._end = 0  # the highest number of payload
         self._unseen = 0  # bytes
 
@@ -238,6 +239,7 @@ class _Following:
         rounds.add(found, view, sight.mss, delay, sight.where.beyond or 0, sight.capacity)
         if len(view.left):
             self._last = int(view.left[-1]), int(found.packet[view.order[-1]])
+            self._passed = int(found.time[-1])
             self._end = max(self._end, int(found.end.max()))
         full = (found.end - found.seq >= sight.mss) & (found.end <= self._state.acked)
         if full.any():
@@ -252,7 +254,7 @@ class _Following:
         self._rounds.finish()
         if self._last:
             lost = self._state is not None and self._sight.acks and self._end > self._state.acked
-            why = Why.TIMER if lost and each.last_ns - self._last[0] >= TIMEOUT_NS else Why.AFTER
+            why = Why.TIMER if lost and each.last_ns - self._passed >= TIMEOUT_NS else Why.AFTER
             self._rounds.spend(_one(self._last[0], each.last_ns, why, self._last[1]))
         limits = labels(self._rounds, self._sight)
         parts = stretches(self._rounds, limits, self._sight.where, each.first_ns, max(each.last_ns, each.first_ns + 1))

@@ -274,3 +274,13 @@ def test_a_pause_of_the_capture_is_not_the_timers(tmp_path: Path) -> None:
             packets.append(Packet(at, back=True, ack=seq + MSS, window=4000, stamps=(500, stamps[0])))
         seq, at = seq + MSS, at + 25
     assert Limit.TIMEOUT not in _explained(tmp_path, packets).shares
+
+
+def test_a_segment_that_waits_in_a_queue_until_the_capture_ends_does_not_wait_for_the_timer(tmp_path: Path) -> None:
+    """A queue grows by 3 ms with each segment, up to 0.3 s. The capture ends before the last ACK."""
+    packets = handshake(40, scale=7, at="receiver")
+    for number in range(100):
+        at, value, end = 61 + 10 * number, 1000 + 7 * number, 1 + (number + 1) * MSS
+        packets.append(Packet(at, seq=end - MSS, size=MSS, stamps=(value, 1)))
+        packets.append(Packet(at, back=True, ack=end, window=4000, stamps=(500, value)))
+    assert Limit.TIMEOUT not in _explained(tmp_path, packets[:-1]).shares
