@@ -323,13 +323,15 @@ class Claim(TestedClaim):
     def _others(self) -> str:
         """Return which verdicts the claim may have with other seeds and on other machines, or "" if there are none."""
         declared = self.judged.declared.experiment
+        expected = html.badge(declared.expect)
         said = (
-            ("seed. With other seeds", declared.other_seeds),
-            ("machine. On other machines", declared.other_machines),
+            (f"seed: it is {expected} with the first seed, and", declared.other_seeds, " with others"),
+            ("machine: it is", declared.other_machines, ""),
         )
         return "".join(
-            f'<p class="about">The verdict depends on the {what}, it is also {" or ".join(map(html.badge, kinds))}.</p>'
-            for what, kinds in said
+            f'<p class="about">The verdict depends on the {what} '
+            f"{' or '.join((expected, *map(html.badge, kinds)))}{which}.</p>"
+            for what, kinds, which in said
             if kinds
         )
 

@@ -65,15 +65,16 @@ class JudgedClaim:
     def passed(self) -> bool:
         """Whether nothing contradicts the expectation.
 
-        The verdict must be the expected one or one of `other_machines` (with other seeds than the first, it may be one
-        of `other_seeds`), no prediction may have failed, and the predictions that miss their accuracy must be exactly
-        the ones that are known to miss. In real time, a figure whose interval straddles a bound contradicts nothing,
-        because this machine cannot measure the figure precisely enough. In virtual time, no figure is uncertain, so the
-        verdict must be the expected one.
+        The verdict must be the expected one, no prediction may have failed, and the predictions that miss their
+        accuracy must be exactly the ones that are known to miss. With other seeds than the first, the verdict may also
+        be one of `other_seeds`, and in real time one of `other_machines`. In real time, a figure whose interval
+        straddles a bound contradicts nothing, because this machine cannot measure the figure precisely enough. In
+        virtual time, no figure is uncertain.
         """
         declared = self.declared.experiment
-        others = declared.other_seeds if self._has_other_seeds() else ()
-        as_expected = self.result.verdict.kind in (declared.expect, *declared.other_machines, *others)
+        seeds = declared.other_seeds if self._has_other_seeds() else ()
+        machines = declared.other_machines if self._counts_in_real_time() else ()
+        as_expected = self.result.verdict.kind in (declared.expect, *seeds, *machines)
         failed = any(each.prediction_failed for each in self.result.results)
         return (as_expected or self._undecided_in_real_time()) and not (self._surprising_models or failed)
 
@@ -85,6 +86,10 @@ class JudgedClaim:
     def _has_other_seeds(self) -> bool:
         sampled = {case.key for case in self.cases if case.samples > 1}
         return all(record.trial.seed > 1 for record in self.records if record.trial.key in sampled)
+
+    def _counts_in_real_time(self) -> bool:
+        counted = {each.key for each in self.result.results if each.counts}
+        return any(record.trial.clock == "real" and record.trial.key in counted for record in self.records)
 
     @property
     def _surprising_models(self) -> bool:

@@ -67,15 +67,28 @@ def test_only_other_seeds_than_the_first_may_give_the_other_verdicts(
 ) -> None:
     """A trial without chance is shared by all seeds, and has the first."""
     trials = [("one", seed) for seed in seeds] + [("fixed", 1)]
-    records = tuple(SimpleNamespace(trial=SimpleNamespace(seed=seed, key=CaseKey(arm, ""))) for arm, seed in trials)
+    records = tuple(
+        SimpleNamespace(trial=SimpleNamespace(seed=seed, key=CaseKey(arm, ""), clock="virtual")) for arm, seed in trials
+    )
     found = judged({"one": (verdict, "virtual")}, verdict, "reproduced", others=("inconclusive",), records=records)
     cases = (replace(found.cases[0], samples=2), case("fixed"))
     assert replace(found, cases=cases).passed is passes
 
 
-@pytest.mark.parametrize(("verdict", "passes"), [("reproduced", True), ("partly", True), ("not reproduced", False)])
-def test_another_machine_may_give_the_declared_verdicts(verdict: Any, passes: bool) -> None:
-    assert judged({"one": (verdict, "real")}, verdict, "partly", machines=("reproduced",)).passed is passes
+@pytest.mark.parametrize(
+    ("verdict", "ran_in", "passes"),
+    [
+        ("reproduced", "real", True),
+        ("partly", "real", True),
+        ("not reproduced", "real", False),
+        ("reproduced", "virtual", False),
+        ("partly", "virtual", True),
+    ],
+)
+def test_another_machine_may_give_the_declared_verdicts_in_real_time(verdict: Any, ran_in: Clock, passes: bool) -> None:
+    records = (SimpleNamespace(trial=SimpleNamespace(seed=1, key=CaseKey("one", ""), clock=ran_in)),)
+    kinds: Any = {"one": (verdict, "real")}
+    assert judged(kinds, verdict, "partly", machines=("reproduced",), records=records).passed is passes
 
 
 def test_an_open_verdict_excuses_no_model() -> None:
