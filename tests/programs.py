@@ -21,7 +21,7 @@ import pytest
 
 from lab.machine.kernel import guest
 from lab.machine.kernel.root import Root
-from lab.machine.kernel.vm import qemu, turns
+from lab.machine.kernel.vm import preload, qemu
 from lab.machine.kernel.vm import root as initramfs
 from lab.runner import tools
 
@@ -33,7 +33,7 @@ LACKING = (
     "wireshark zstd"
 )
 OPTIONAL = frozenset(LACKING.split())
-REMEMBERED = (tools._version, qemu.version, turns.library, initramfs.archive)  # by the first test that starts it
+REMEMBERED = (tools._version, qemu.version, preload.library, initramfs.archive)  # by the first test that starts it
 NEEDS, TRIES = "needs", "tries"
 
 

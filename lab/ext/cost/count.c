@@ -23,7 +23,7 @@
 
 struct tb;
 struct insn;
-#pragma weak qemu_plugin_tb_n_insns /* weak, so that turns.py can load the library outside QEMU to test it */
+#pragma weak qemu_plugin_tb_n_insns /* weak, so that preload.py can load the library outside QEMU to test it */
 #pragma weak qemu_plugin_tb_get_insn
 #pragma weak qemu_plugin_insn_vaddr
 #pragma weak qemu_plugin_register_vcpu_tb_trans_cb

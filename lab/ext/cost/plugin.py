@@ -9,7 +9,7 @@ from pathlib import Path
 
 from lab.errors import MachineError
 from lab.machine.kernel.vm import qemu
-from lab.machine.kernel.vm.turns import library
+from lab.machine.kernel.vm.preload import library
 
 __all__ = ["OUTPUT", "SOURCE", "arguments", "check", "digest"]
 

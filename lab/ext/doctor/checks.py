@@ -227,7 +227,7 @@ def _vm() -> list[Check]:
     if blocker:
         return [Check("QEMU", None, f"{found} does not count instructions: {blocker}", "install a different QEMU")]
     try:
-        stock.turns()
+        stock.steady()
     except LabError as error:
         lacks, _, cure = str(error).rpartition(": ")
         return [Check("QEMU", None, lacks, cure)]

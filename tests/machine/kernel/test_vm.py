@@ -17,7 +17,7 @@ import pytest
 from lab.errors import InputError, MachineError
 from lab.machine.kernel import KernelMissing
 from lab.machine.kernel.root import PACKAGE
-from lab.machine.kernel.vm import image, initrd, qemu, root, stock, turns
+from lab.machine.kernel.vm import image, initrd, preload, qemu, root, stock
 from lab.machine.kernel.vm.cpio import Archive
 from lab.machine.kernel.vm.modules import load_order, modules
 from lab.spec.variant import ResolvedVariant
@@ -216,7 +216,7 @@ def test_counted_time_has_one_cpu_a_fixed_date_and_no_random_instruction(monkeyp
 
 @pytest.mark.needs("cc")
 def test_threads_take_turns_by_a_library_that_is_compiled_once(tmp_path: Path) -> None:
-    made = turns.library(tmp_path / "images")
+    made = preload.library(tmp_path / "images")
     assert made.read_bytes().startswith(b"\x7fELF")
     assert {path.name for path in made.parent.iterdir()} == {made.name, "lock"}
 
@@ -224,7 +224,7 @@ def test_threads_take_turns_by_a_library_that_is_compiled_once(tmp_path: Path) -
 @pytest.mark.needs("cc")
 def test_qemu_sees_no_date_of_the_host(tmp_path: Path) -> None:
     """QEMU's emulated TLB shrinks after some time of the host, and a guest then executes other instructions."""
-    made = turns.library(tmp_path / "images")
+    made = preload.library(tmp_path / "images")
     asks = "import ctypes; t = (ctypes.c_long * 2)(7, 7); ctypes.CDLL(None).gettimeofday(t, None); print(list(t))"
     done = subprocess.run([sys.executable, "-c", asks], env={"LD_PRELOAD": str(made)}, capture_output=True, text=True)
     assert done.stdout == "[0, 0]\n", done.stderr
@@ -234,19 +234,19 @@ def test_without_a_compiler_or_where_nothing_is_loaded_from_the_cure_is_said(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(MachineError, match="a space or a colon; set XDG_CACHE_HOME"):
-        turns.library(tmp_path / "my kernels")
+        preload.library(tmp_path / "my kernels")
     (tmp_path / "cc").write_text("#!/bin/sh\necho no stdatomic.h >&2\nexit 1\n")
     (tmp_path / "cc").chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MachineError, match=r"turns\.c does not compile, no stdatomic\.h: sudo apt-get install gcc"):
-        turns.library(tmp_path / "images")
+    with pytest.raises(MachineError, match=r"steady\.c does not compile, no stdatomic\.h: sudo apt-get install gcc"):
+        preload.library(tmp_path / "images")
     assert [path.name for path in (tmp_path / "images").iterdir()] == ["lock"]
     (tmp_path / "file").write_text("")
     with pytest.raises(MachineError, match=r"file/images \(.*\); set XDG_CACHE_HOME"):
-        turns.library(tmp_path / "file/images")
+        preload.library(tmp_path / "file/images")
     monkeypatch.setenv("PATH", str(tmp_path / "images"))
     with pytest.raises(MachineError, match="needs a C compiler: sudo apt-get install gcc libc6-dev"):
-        turns.library(tmp_path / "images")
+        preload.library(tmp_path / "images")
 
 
 @pytest.mark.needs(qemu.PROGRAM)

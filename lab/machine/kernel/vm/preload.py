@@ -1,4 +1,4 @@
-"""Compile libraries that QEMU loads, such as the one that makes its threads take turns (turns.c explains why)."""
+"""Compile libraries that QEMU loads, such as the one that keeps the host's scheduler and date out (see steady.c)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lab.base.building import UNFINISHED, Silent, alone
 from lab.base.moving import move
 from lab.errors import MachineError
 
-SOURCE = Path(__file__).with_name("turns.c")
+SOURCE = Path(__file__).with_name("steady.c")
 FLAGS = ("-O2", "-shared", "-fPIC")
 CURE = "sudo apt-get install gcc libc6-dev"
 

@@ -2,7 +2,7 @@
 
 A guest's instructions run in one of two ways: on KVM, in real time, or emulated (TCG) and counted, at one nanosecond of
 guest time per instruction (-icount shift=0). Counted time stops while the host is busy, and jumps to the next timer
-when the guest is idle (sleep=off). `turns` makes this jump exact.
+when the guest is idle (sleep=off). The library steady.c makes this jump exact.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 /*
- * Let QEMU's two threads take turns when it counts instructions (-icount sleep=off), so that a guest's time does not
- * depend on the host's scheduler. QEMU loads this first (LD_PRELOAD); turns.py compiles it.
+ * Keep the host's scheduler and the host's date out of a guest whose instructions QEMU counts (-icount sleep=off): QEMU's
+ * two threads take turns, and the date stands still. QEMU loads this first (LD_PRELOAD); preload.py compiles it.
  *
  * When the CPU halts, the main loop moves time on to the next timer, by that timer's date less the time now. The time
  * now is what the CPU's thread counted when it last looked, and it adds its newest instructions, without any lock, only

@@ -23,7 +23,7 @@ from lab.machine.kernel.vm import initrd, qemu
 from lab.machine.kernel.vm.cpio import Archive
 from lab.machine.kernel.vm.image import release, unpacked
 from lab.machine.kernel.vm.modules import load_order, modules
-from lab.machine.kernel.vm.turns import library
+from lab.machine.kernel.vm.preload import library
 from lab.machine.userland import deb
 from lab.machine.userland.tree import Tree
 from lab.spec.variant import ResolvedVariant
@@ -86,12 +86,12 @@ class StockKernel:
 
         Raises MachineError without QEMU, without a C compiler in virtual time, or without room for the guest's files.
         """
-        environment = {"LD_PRELOAD": str(turns())} if clock == "virtual" else {}
+        environment = {"LD_PRELOAD": str(steady())} if clock == "virtual" else {}
         inside = initrd.make(folder, _home(), self.folder / "modules.cpio")
         return Start(qemu.command(self.folder / "kernel", inside, seed, clock, memory), environment)
 
 
-def turns() -> Path:
+def steady() -> Path:
     """Return the library that makes QEMU's time exact. Raises MachineError without a C compiler."""
     return library(_home())
 
