@@ -8,13 +8,11 @@ that the capture alone gave. What comes out is the confusion matrix of time.
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from pathlib import Path
 
 from rich.console import Console
@@ -22,8 +20,7 @@ from rich.table import Table
 
 from bench.backlog import ENDS, Queue, queue_of
 from bench.draw import Drawn
-from bench.holdout import SCRATCH
-from bench.transfers import KERNEL, draw
+from bench.transfers import KERNEL, draw, options
 from lab.app import userlands
 from lab.errors import LabError
 from lab.ext.explain.explaining import Explanation, explain
@@ -32,7 +29,6 @@ from lab.guest import outputs
 from lab.machine.kernel import choose
 from lab.metric.arrays import Bools, np
 from lab.metric.tcp_info import Samples, read
-from lab.record.date import now
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.runner.plan import trial_of
@@ -274,14 +270,7 @@ def matrix(compared: Sequence[Compared], title: str) -> Table:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a draw, print the matrices, and return 3 if the machine cannot run it."""
-    parser = argparse.ArgumentParser(prog="make explain-truth", description="Judge `lab explain` by the kernel.")
-    parser.add_argument("--date", default=now()[:10], type=lambda text: date.fromisoformat(text).isoformat(),
-                        help="decides the transfers (today's, in UTC)")  # fmt: skip
-    parser.add_argument("--cases", type=int, default=CASES, help=f"how many ({CASES})")
-    parser.add_argument("--only", type=int, action="append", metavar="N", help="run this one; may be repeated")
-    parser.add_argument("--jobs", type=int, help="trials at a time (one for each core)")
-    parser.add_argument("--results", type=Path, default=SCRATCH / "explained", help="where trials are kept")
-    asked = parser.parse_args(argv)
+    asked = options("explain-truth", "Judge `lab explain` by the kernel.", CASES).parse_args(argv)
     console = Console(highlight=False, width=140)
     try:
         compared = run([draw(asked.date, number) for number in asked.only or range(1, asked.cases + 1)],

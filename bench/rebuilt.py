@@ -6,13 +6,11 @@ far the rebuilt transfer's goodput is from the original's. A transfer that is re
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
 from math import log
 from pathlib import Path
 from statistics import mean
@@ -22,8 +20,7 @@ from rich.table import Table
 
 from bench.backlog import ENDS
 from bench.draw import Drawn
-from bench.holdout import SCRATCH
-from bench.transfers import KERNEL, draw
+from bench.transfers import KERNEL, draw, options
 from lab.app import userlands
 from lab.errors import InputError, LabError
 from lab.ext.explain import files
@@ -34,7 +31,6 @@ from lab.guest import outputs
 from lab.guest.trial import Trial
 from lab.machine.kernel import choose
 from lab.metric import CaptureError
-from lab.record.date import now
 from lab.record.record import Record
 from lab.record.store import Store
 from lab.runner.plan import trial_of
@@ -148,14 +144,8 @@ def table(found: Sequence[Rebuilt], title: str) -> Table:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a draw, print the tables, and return 3 if the machine cannot run it."""
-    parser = argparse.ArgumentParser(prog="make rebuild-truth", description="Judge `lab explain --rebuild`.")
-    parser.add_argument("--date", default=now()[:10], type=lambda text: date.fromisoformat(text).isoformat(),
-                        help="decides the transfers (today's, in UTC)")  # fmt: skip
-    parser.add_argument("--cases", type=int, default=CASES, help=f"how many ({CASES})")
-    parser.add_argument("--only", type=int, action="append", metavar="N", help="run this one; may be repeated")
+    parser = options("rebuild-truth", "Judge `lab explain --rebuild`.", CASES)
     parser.add_argument("--end", choices=ENDS, action="append", help="the capture; may be repeated (both)")
-    parser.add_argument("--jobs", type=int, help="trials at a time (one for each core)")
-    parser.add_argument("--results", type=Path, default=SCRATCH / "explained", help="where trials are kept")
     asked = parser.parse_args(argv)
     console, ends = Console(highlight=False, width=140), asked.end or ENDS
     try:

@@ -5,15 +5,20 @@ A transfer depends on the date and on its number alone. Whatever spans decades i
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
 from typing import Any
 
 from bench.backlog import ENDS
 from bench.draw import Dice, Drawn, Figure, case_of
+from bench.holdout import SCRATCH
 from lab import metric, model
 from lab.guest.probe import Capture, TcpInfo
 from lab.guest.task import Observer
 from lab.guest.workload import Bulk, PacedReader, RequestResponse, SmallWrites
+from lab.record.date import now
 from lab.spec import find
 from lab.spec.changes import Changes
 from lab.units import Duration, Rate, Size
@@ -110,3 +115,15 @@ _PROGRAMS: Mapping[str, tuple[int, Callable[[Dice, float, float], Any]]] = {  # 
     "turns": (2, _turns),
     "small writes": (2, _small),
 }
+
+
+def options(target: str, description: str, cases: int) -> argparse.ArgumentParser:
+    """Return a parser of the options that every judge of these transfers has. `target` is its target in make."""
+    parser = argparse.ArgumentParser(prog=f"make {target}", description=description)
+    parser.add_argument("--date", default=now()[:10], type=lambda text: date.fromisoformat(text).isoformat(),
+                        help="decides the transfers (today's, in UTC)")  # fmt: skip
+    parser.add_argument("--cases", type=int, default=cases, help=f"how many ({cases})")
+    parser.add_argument("--only", type=int, action="append", metavar="N", help="run this one; may be repeated")
+    parser.add_argument("--jobs", type=int, help="trials at a time (one for each core)")
+    parser.add_argument("--results", type=Path, default=SCRATCH / "explained", help="where trials are kept")
+    return parser

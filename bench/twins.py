@@ -9,14 +9,12 @@ packets differ, they can tell these two transfers, though not yet every full buf
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date
 from itertools import pairwise, zip_longest
 from pathlib import Path
 
@@ -26,15 +24,13 @@ from rich.table import Table
 from bench.backlog import Queue, queue_of
 from bench.draw import Drawn
 from bench.explained import CASES, Part, account, parts, records, stamped
-from bench.holdout import SCRATCH
-from bench.transfers import draw
+from bench.transfers import draw, options
 from lab.errors import LabError
 from lab.guest import outputs
 from lab.metric.arrays import np
 from lab.metric.capture import Capture
 from lab.metric.pcap import GLOBAL, RECORD
 from lab.metric.tcp_info import read
-from lab.record.date import now
 from lab.record.record import Record
 
 BUFFER = 16 << 20  # bytes: more than a drawn path, its queue and a drawn window hold
@@ -162,14 +158,7 @@ def _score(total: Mapping[tuple[str, str], float]) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a draw and its twins, print the tables, and return 3 if the machine cannot run them."""
-    parser = argparse.ArgumentParser(prog="make explain-twins", description="Prove which labels no capture decides.")
-    parser.add_argument("--date", default=now()[:10], type=lambda text: date.fromisoformat(text).isoformat(),
-                        help="decides the transfers (today's, in UTC)")  # fmt: skip
-    parser.add_argument("--cases", type=int, default=CASES, help=f"how many ({CASES})")
-    parser.add_argument("--only", type=int, action="append", metavar="N", help="run this one; may be repeated")
-    parser.add_argument("--jobs", type=int, help="trials at a time (one for each core)")
-    parser.add_argument("--results", type=Path, default=SCRATCH / "explained", help="where trials are kept")
-    asked = parser.parse_args(argv)
+    asked = options("explain-twins", "Prove which labels no capture decides.", CASES).parse_args(argv)
     console = Console(highlight=False, width=140)
     try:
         found = run(asked.date, asked.only or range(1, asked.cases + 1), asked.results, asked.jobs)
