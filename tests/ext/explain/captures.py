@@ -5,6 +5,9 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from lab.ext.explain.explaining import Explanation, explain
 
 MSS = 1448
 START = 1_700_000_000 * 10**9
@@ -72,6 +75,19 @@ def pcap(packets: Iterable[Packet], snap: int = 65535, order: str = "<", nano: b
         head = each.ns // 10**9, each.ns % 10**9 // unit, min(len(frame), snap), len(frame)
         parts += [struct.pack(order + "IIII", *head), frame[:snap]]
     return b"".join(parts)
+
+
+def written(folder: Path, packets: Iterable[Packet]) -> Path:
+    """Write a capture of these packets, in the order of their times, into a folder."""
+    file = folder / "capture.pcap"
+    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
+    return file
+
+
+def explained(folder: Path, packets: Iterable[Packet]) -> Explanation:
+    """Explain the only connection of a capture of these packets."""
+    [found] = explain(written(folder, packets)).connections
+    return found
 
 
 def pcapng(packets: Iterable[Packet], order: str = "<", lost: int = 0) -> bytes:

@@ -7,20 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.ext.explain.explaining import Explanation, explain
 from lab.ext.explain.limits import Limit
 from lab.ext.explain.rounds import Rounds, waits
 from lab.metric.arrays import np
-from tests.ext.explain.captures import MSS, Packet, handshake, pcap, seq_of
+from tests.ext.explain.captures import MSS, Packet, explained, handshake, seq_of
 
 MS = 1_000_000
-
-
-def _explained(tmp_path: Path, packets: list[Packet]) -> Explanation:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
-    [found] = explain(file).connections
-    return found
 
 
 def test_a_burst_waits_for_itself_at_the_bottleneck() -> None:
@@ -66,7 +58,7 @@ def test_an_ack_that_a_timer_held_back_is_no_queue(tmp_path: Path, later: int, m
     for _ in range(60):  # one segment in flight
         packets += [Packet(at, seq=end, size=MSS), Packet(at + 8 + later, back=True, ack=end + MSS, window=4000)]
         end, at = end + MSS, at + 8 + later + 0.01
-    shares = _explained(tmp_path, packets).shares
+    shares = explained(tmp_path, packets).shares
     assert max(shares, key=lambda each: shares[each]) is most
 
 
@@ -79,7 +71,7 @@ def test_a_probe_with_new_data_is_not_the_programs(tmp_path: Path) -> None:
         packets.append(Packet(at + 30, seq=end + 10 * MSS, size=MSS))
         end += 11 * MSS
         packets.append(Packet(at + 99.99, back=True, ack=end, window=4000))
-    shares = _explained(tmp_path, packets).shares
+    shares = explained(tmp_path, packets).shares
     assert shares.get(Limit.IDLE, 0.0) < 0.1
 
 
@@ -93,7 +85,7 @@ def test_a_full_window_with_room_for_long_leaves_the_limit_to_the_send_buffer(tm
             acked += 3 * MSS
             packets.append(Packet(at + 20 + 5 * number, back=True, ack=acked, window=60 * MSS // 128))
         at += 80.01
-    shares = _explained(tmp_path, packets).shares
+    shares = explained(tmp_path, packets).shares
     assert shares[Limit.SEND_BUFFER] > 0.2
     assert shares[Limit.WINDOW] > 0.4
 
@@ -118,7 +110,7 @@ def test_at_the_receiver_small_segments_show_that_writes_end(
             end += size
             stamps = (500 + round(at + number), stamps[0])
             packets.append(Packet(at + number + 0.01, back=True, ack=end, window=9000, stamps=stamps))
-    shares = _explained(tmp_path, packets).shares
+    shares = explained(tmp_path, packets).shares
     assert max(shares, key=lambda each: shares[each]) is limit
 
 
@@ -132,7 +124,7 @@ def test_without_timestamps_a_receiver_shows_the_congestion_window_while_no_queu
             packets.append(Packet(at + number, seq=end, size=MSS))
             end += MSS
             packets.append(Packet(at + number + 0.01, back=True, ack=end, window=4000))
-    shares = _explained(tmp_path, packets).shares
+    shares = explained(tmp_path, packets).shares
     assert shares[Limit.CWND] > 0.8
     assert Limit.UNKNOWN not in shares
 
@@ -146,4 +138,4 @@ def test_data_behind_a_hole_uses_the_rate(tmp_path: Path) -> None:
             packets.append(Packet(41 + number, back=True, ack=1 + 100 * MSS, window=60000, options=block))
         else:
             packets.append(Packet(41 + number, back=True, ack=1 + (number + 1) * MSS, window=60000))
-    assert _explained(tmp_path, packets).shares[Limit.RATE] > 0.8
+    assert explained(tmp_path, packets).shares[Limit.RATE] > 0.8

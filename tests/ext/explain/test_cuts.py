@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from lab.ext.explain.explaining import Explanation, explain
+from lab.ext.explain.explaining import Explanation
 from lab.ext.explain.limits import Limit
-from tests.ext.explain.captures import ACK, MSS, Packet, handshake, pcap
+from tests.ext.explain.captures import ACK, MSS, Packet, explained, handshake
 
 RATE = 0.5  # ms for a full segment at the bottleneck
 WINDOW = 65_536  # no multiple of MSS; it takes 22 ms at this rate, and the least round trip 20 ms
@@ -38,9 +38,7 @@ def _full_window(segments: int, cut_until: int, off: int = 0) -> list[Packet]:
 
 
 def _explained(tmp_path: Path, packets: list[Packet]) -> Explanation:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
-    [found] = explain(file).connections
+    found = explained(tmp_path, packets)
     assert found.facts
     assert found.facts.where.name == "receiver"
     return found

@@ -8,25 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lab.ext.explain.explaining import Explanation, explain, look_closely
+from lab.ext.explain.explaining import Explanation, look_closely
 from lab.ext.explain.gap_facts import Gaps
 from lab.ext.explain.limits import Limit
-from tests.ext.explain.captures import ACK, MSS, PSH, Packet, handshake, pcap
+from tests.ext.explain.captures import ACK, MSS, PSH, Packet, explained, handshake, written
 
 RATE = 0.5  # ms that the bottleneck needs for a full frame of 1,538 bytes
 ALONE = RATE * MSS / (MSS + 90)  # more than for a packet without payload
-
-
-def _written(tmp_path: Path, packets: list[Packet]) -> Path:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
-    return file
-
-
-def _explained(tmp_path: Path, packets: list[Packet]) -> Explanation:
-    [found] = explain(_written(tmp_path, packets)).connections
-    assert found.facts is not None
-    return found
 
 
 def _most(found: Explanation) -> Limit:
@@ -61,7 +49,7 @@ def _received(
 def test_a_segment_that_did_not_wait_shows_when_it_left(tmp_path: Path) -> None:
     """Pairs leave every 3.7 ms. The first of each pair finds the bottleneck idle, and leaves in any part of a tick."""
     times = [61 + 3.7 * pair for pair in range(60)]
-    found = look_closely(_written(tmp_path, _received([(at, MSS) for at in times for _ in range(2)], 60)))
+    found = look_closely(written(tmp_path, _received([(at, MSS) for at in times for _ in range(2)], 60)))
     left = [(ns - 1_700_000_000 * 10**9) / 1e6 for ns in found.view.left.tolist()]
     assert left[::2] == pytest.approx(times, abs=0.02)
     assert left[1::2] == pytest.approx(times, abs=0.02)  # the second left with the first, in the same tick
@@ -74,7 +62,7 @@ def test_a_segment_that_waited_left_in_its_tick(tmp_path: Path, idle: int) -> No
     Pairs that found the bottleneck idle show when ticks begin. Without them, departures are known to a tick.
     """
     times = [61.7 + 3.7 * pair for pair in range(idle)] + [200.7 + 0.95 * pair for pair in range(200)]
-    found = look_closely(_written(tmp_path, _received([(at, MSS) for at in times for _ in range(2)], 60)))
+    found = look_closely(written(tmp_path, _received([(at, MSS) for at in times for _ in range(2)], 60)))
     left = [(ns - 1_700_000_000 * 10**9) / 1e6 for ns in found.view.left.tolist()][::2]
     sooner, later = ((bound / 1e6).tolist()[::2] for bound in (found.view.sooner, found.view.guard))
     assert all(at - one <= true <= at + other
@@ -99,7 +87,7 @@ def test_a_pacer_behind_a_full_window_is_told_from_the_window_at_the_receiver(
     leaves = [(41 + 40 * turn + 3 * pair, MSS) for turn in range(50) for pair in range(10) for _ in range(2)]
     rtt = 40 - ALONE - RATE - 0.002 + late  # from the ACK of a pair's second segment to the next pair
     packets = _received(leaves, rtt, lambda number: 1 + 20 * MSS * ((number - 1) // 20 + 2), stamps)
-    shares = _explained(tmp_path, packets).shares
+    shares = explained(tmp_path, packets).shares
     assert shares[Limit.PACING] > 0.5  # 27 of 40 ms, in rounds of 10 ms
     assert 0.2 < shares.get(Limit.WINDOW, 0.0) < 0.45
 
@@ -111,7 +99,7 @@ def test_an_ack_that_seems_a_moment_late_had_made_room(tmp_path: Path) -> None:
     """
     leaves = [(41 + 4 * pair, MSS) for pair in range(400) for _ in range(2)]
     packets = _received(leaves, 40 - ALONE - RATE + 0.04, lambda number: 1 + (number + 1 + 21) * MSS)
-    found = look_closely(_written(tmp_path, packets))
+    found = look_closely(written(tmp_path, packets))
     assert found.explanation.facts is not None
     gaps = Gaps(found.found, found.view, MSS, found.explanation.facts.where.rtt or 0)
     assert not gaps.blocked[100:].any()
@@ -134,7 +122,7 @@ def test_a_gap_after_a_segment_without_psh_is_not_the_programs(tmp_path: Path, f
             ack = end - (4 - 2 * number) * MSS
             packets.append(Packet(at + 39.59 + 0.2 * number, back=True, ack=ack, window=4000))
     packets.append(Packet(41 + 4 * 200, seq=end, size=100, flags=ACK | PSH))
-    assert _most(_explained(tmp_path, packets)) is limit
+    assert _most(explained(tmp_path, packets)) is limit
 
 
 def test_without_psh_a_tail_may_wait_for_nagles_algorithm(tmp_path: Path) -> None:
@@ -148,7 +136,7 @@ def test_without_psh_a_tail_may_wait_for_nagles_algorithm(tmp_path: Path) -> Non
         packets.append(Packet(at + 44, back=True, ack=end, window=4000))
         at += 11
     packets.append(Packet(at, seq=end, size=100, flags=ACK | PSH))
-    assert _most(_explained(tmp_path, packets)) is Limit.IDLE
+    assert _most(explained(tmp_path, packets)) is Limit.IDLE
 
 
 @pytest.mark.parametrize(("least", "limit"), [(2.3, Limit.PACING), (20.0, Limit.IDLE)])
@@ -160,7 +148,7 @@ def test_a_short_round_trip_lets_a_pacer_send_more_at_a_time(tmp_path: Path, lea
         packets += [Packet(at + 0.001 * each, seq=end + each * MSS, size=MSS) for each in range(3)]
         end += 3 * MSS
         packets.append(Packet(at + least + 6.5, back=True, ack=end, window=4000))
-    shares = _explained(tmp_path, packets).shares
+    shares = explained(tmp_path, packets).shares
     assert shares.get(limit, 0.0) + (shares.get(Limit.RATE, 0.0) if limit is Limit.PACING else 0.0) > 0.8
 
 
@@ -169,7 +157,7 @@ def test_without_timestamps_a_write_that_passes_the_bottleneck_is_no_pacing(tmp_
     leaves = [(61 + 160 * turn, MSS if number < 9 else 900) for turn in range(60) for number in range(10)]
     packets = _received(leaves, 60, stamps=False, frame=4.6)
     packets = [replace(each, flags=ACK | PSH) if each.size == 900 else each for each in packets]
-    assert _explained(tmp_path, packets).shares[Limit.IDLE] > 0.9
+    assert explained(tmp_path, packets).shares[Limit.IDLE] > 0.9
 
 
 @pytest.mark.parametrize(("write", "limit"), [(10, Limit.SEND_BUFFER), (2000, Limit.RATE)])
@@ -179,7 +167,7 @@ def test_ends_of_writes_do_not_hide_that_the_rate_is_used_in_full(tmp_path: Path
     With more data behind them, the kernel would have filled them (tcp_sendmsg_locked). One alone shows a moment only.
     """
     leaves = [(61 + 0.1 * number, 900 if number % write == write - 1 else MSS) for number in range(3000)]
-    assert _explained(tmp_path, _received(leaves, 60, stamps=False)).shares[limit] > 0.85
+    assert explained(tmp_path, _received(leaves, 60, stamps=False)).shares[limit] > 0.85
 
 
 def _woken(bursts: Sequence[int], left: Sequence[int], rtt: float, frame: float = RATE) -> list[tuple[float, int]]:
@@ -199,13 +187,13 @@ def _woken(bursts: Sequence[int], left: Sequence[int], rtt: float, frame: float 
 def test_a_full_buffer_that_grows_is_found_behind_a_queue(tmp_path: Path) -> None:
     """Linux lets the buffer grow with the congestion window (tcp_sndbuf_expand), so that the flight grows, too."""
     packets = _received(_woken([30, 40, 54, 72, 96, 128, 170, 228, 304], [12], 40), 40)
-    assert _explained(tmp_path, packets).shares[Limit.SEND_BUFFER] > 0.6
+    assert explained(tmp_path, packets).shares[Limit.SEND_BUFFER] > 0.6
 
 
 def test_a_full_buffer_is_found_although_ticks_hide_when_segments_left(tmp_path: Path) -> None:
     """A queue always stands, so that nothing shows when ticks begin. A third of the buffer is 12 segments."""
     packets = _received(_woken([36] + [12] * 100, [23], 4.9, 1.63), 4.9, frame=1.63)
-    assert _explained(tmp_path, packets).shares[Limit.SEND_BUFFER] > 0.6
+    assert explained(tmp_path, packets).shares[Limit.SEND_BUFFER] > 0.6
 
 
 def test_a_gap_within_a_write_shows_that_the_buffer_ends_the_others_too(tmp_path: Path) -> None:
@@ -215,7 +203,7 @@ def test_a_gap_within_a_write_shows_that_the_buffer_ends_the_others_too(tmp_path
     leaves = _woken([40] + [90, 60] * 15, [20, 12], 40)
     ends = {39 + 150 * turn for turn in range(16)}
     leaves = [(at, 900 if number in ends else MSS) for number, (at, _) in enumerate(leaves)]
-    assert _explained(tmp_path, _received(leaves, 40)).shares[Limit.SEND_BUFFER] > 0.9
+    assert explained(tmp_path, _received(leaves, 40)).shares[Limit.SEND_BUFFER] > 0.9
 
 
 def test_pairs_that_leave_just_as_acks_arrive_may_be_paced(tmp_path: Path) -> None:
@@ -230,7 +218,7 @@ def test_pairs_that_leave_just_as_acks_arrive_may_be_paced(tmp_path: Path) -> No
             packets += [Packet(at + 0.001 * each, seq=end + each * MSS, size=MSS) for each in range(2)]
             end += 2 * MSS
             packets.append(Packet(at + 39.999, back=True, ack=end, window=4000))
-    assert _explained(tmp_path, packets).shares[Limit.PACING] > 0.8
+    assert explained(tmp_path, packets).shares[Limit.PACING] > 0.8
 
 
 def test_acks_that_leave_together_wait_for_each_other(tmp_path: Path) -> None:
@@ -239,7 +227,7 @@ def test_acks_that_leave_together_wait_for_each_other(tmp_path: Path) -> None:
     packets = _received(leaves, 60)
     for number in range(240):
         packets[3 + 2 * number + 1] = replace(packets[3 + 2 * number + 1], ms=61.0 + 4 * (number // 4) + 4 * RATE)
-    arrived = look_closely(_written(tmp_path, packets)).view.arrived
+    arrived = look_closely(written(tmp_path, packets)).view.arrived
     assert arrived[-1] - arrived[-4] == pytest.approx(3 * RATE * 90 / (MSS + 90) * 1e6, rel=0.05)
 
 
@@ -261,7 +249,7 @@ def test_a_pause_before_a_lone_segment_behind_a_hole_is_the_timers(tmp_path: Pat
             packets.append(Packet(at + 1040, back=True, ack=seq + hole + MSS, window=4000, stamps=(500, 1)))
         seq += hole + MSS
         at += 1080
-    assert _explained(tmp_path, packets).shares[limit] > 0.7
+    assert explained(tmp_path, packets).shares[limit] > 0.7
 
 
 def test_a_pause_of_the_capture_is_not_the_timers(tmp_path: Path) -> None:
@@ -273,7 +261,7 @@ def test_a_pause_of_the_capture_is_not_the_timers(tmp_path: Path) -> None:
             packets.append(Packet(at, seq=seq, size=MSS, stamps=stamps))
             packets.append(Packet(at, back=True, ack=seq + MSS, window=4000, stamps=(500, stamps[0])))
         seq, at = seq + MSS, at + 25
-    assert Limit.TIMEOUT not in _explained(tmp_path, packets).shares
+    assert Limit.TIMEOUT not in explained(tmp_path, packets).shares
 
 
 def test_a_segment_that_waits_in_a_queue_until_the_capture_ends_does_not_wait_for_the_timer(tmp_path: Path) -> None:
@@ -283,4 +271,4 @@ def test_a_segment_that_waits_in_a_queue_until_the_capture_ends_does_not_wait_fo
         at, value, end = 61 + 10 * number, 1000 + 7 * number, 1 + (number + 1) * MSS
         packets.append(Packet(at, seq=end - MSS, size=MSS, stamps=(value, 1)))
         packets.append(Packet(at, back=True, ack=end, window=4000, stamps=(500, value)))
-    assert Limit.TIMEOUT not in _explained(tmp_path, packets[:-1]).shares
+    assert Limit.TIMEOUT not in explained(tmp_path, packets[:-1]).shares

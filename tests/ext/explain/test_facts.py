@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 
 from lab.ext.explain.explaining import Facts, explain
-from tests.ext.explain.captures import ACK, MSS, PSH, SYN, Packet, handshake, pcap
+from tests.ext.explain.captures import ACK, MSS, PSH, SYN, Packet, handshake, written
 
 
 def _facts(tmp_path: Path, packets: list[Packet]) -> Facts:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
-    facts = explain(file).connections[0].facts
+    facts = explain(written(tmp_path, packets)).connections[0].facts
     assert facts
     return facts
 

@@ -10,21 +10,15 @@ from lab.ext.explain.explaining import look_closely
 from lab.ext.explain.measuring import measure
 from lab.ext.explain.planning import RebuildPlan, plan
 from lab.units import Duration
-from tests.ext.explain.captures import ACK, FIN, Packet, handshake, pcap
+from tests.ext.explain.captures import ACK, FIN, Packet, handshake, written
 
 RTT = 20.0  # ms
 MSS = 1460
 OPEN = 4000  # the window's field: 512 kB with a scale of 7
 
 
-def _written(tmp_path: Path, packets: list[Packet]) -> Path:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
-    return file
-
-
 def _planned(tmp_path: Path, packets: list[Packet]) -> RebuildPlan:
-    return plan(look_closely(_written(tmp_path, packets)))
+    return plan(look_closely(written(tmp_path, packets)))
 
 
 def _sent(at: float, start: int, end: int) -> list[Packet]:
@@ -95,7 +89,7 @@ def test_gaps_that_no_ack_ended_show_bbr_although_a_window_releases_most_segment
         packets.append(Packet(at, back=True, ack=1 + two * (turn + 1), window=OPEN))
         late = 1.2 if turn % each == each - 1 else 0.01
         packets.append(Packet(at + late, seq=1 + two * (turn + 10), size=two))
-    assert measure(look_closely(_written(tmp_path, packets))).congestion == name
+    assert measure(look_closely(written(tmp_path, packets))).congestion == name
 
 
 def test_a_sender_whose_segments_follow_acks_is_not_bbr_although_it_keeps_its_flight(tmp_path: Path) -> None:
@@ -113,4 +107,4 @@ def test_a_sender_whose_segments_follow_acks_is_not_bbr_although_it_keeps_its_fl
         seq, at = seq + flight, at + 2 * RTT + 1
     packets += _sent(at, seq, seq + flight)
     packets.append(Packet(at + RTT, back=True, ack=seq + flight, window=OPEN))
-    assert measure(look_closely(_written(tmp_path, packets))).congestion is None
+    assert measure(look_closely(written(tmp_path, packets))).congestion is None

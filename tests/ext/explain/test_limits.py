@@ -11,15 +11,13 @@ import pytest
 from lab.ext.explain.display import evidence
 from lab.ext.explain.explaining import Explanation, explain
 from lab.ext.explain.limits import Limit
-from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, handshake, pcap, seq_of, windows
+from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, explained, handshake, seq_of, windows
 
 DATA = Path(__file__).parents[2] / "data"
 
 
 def _explained(tmp_path: Path, packets: list[Packet]) -> Explanation:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
-    [found] = explain(file).connections
+    found = explained(tmp_path, packets)
     assert sum(found.shares.values()) == pytest.approx(1)
     assert all(one.end == other.start for one, other in zip(found.stretches, found.stretches[1:], strict=False))
     return found

@@ -11,7 +11,7 @@ from lab.ext.explain.explaining import look_closely
 from lab.ext.explain.lost import lost
 from lab.ext.explain.planning import plan
 from lab.spec import find
-from tests.ext.explain.captures import ISN, MSS, Packet, handshake, pcap
+from tests.ext.explain.captures import ISN, MSS, Packet, handshake, written
 
 RTT = 40.0
 MOST = 100
@@ -32,9 +32,7 @@ def _end(number: int) -> int:
 
 
 def _lost(tmp_path: Path, packets: list[Packet], most: int = MOST) -> list[tuple[int, int]] | None:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
-    found = lost(look_closely(file), most)
+    found = lost(look_closely(written(tmp_path, packets)), most)
     return None if found is None else [((number - 1) // MSS, sending) for number, sending in found]
 
 
@@ -87,9 +85,7 @@ def test_a_hole_shows_a_loss_at_the_receiver_and_the_time_until_it_is_filled_sho
 
 
 def test_the_experiment_lists_what_the_capture_shows_as_lost(tmp_path: Path) -> None:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(_twice_lost(), key=lambda each: each.ms)))
-    made = plan(look_closely(file))
+    made = plan(look_closely(written(tmp_path, _twice_lost())))
     assert made.lost == ((3 * MSS, 1), (3 * MSS, 2))
     text = files.check(made, "capture.pcap")
     assert f"LostSegment({3 * MSS})" in text

@@ -17,7 +17,7 @@ from lab.ext.explain.explaining import look_closely
 from lab.ext.explain.measuring import SeenPath, measure
 from lab.ext.explain.planning import RebuildPlan, plan
 from tests.examples import examples
-from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, handshake, pcap, windows
+from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, handshake, windows, written
 
 RTT = 20.0  # ms
 WINDOW = 40_000
@@ -25,17 +25,11 @@ FRAME = MSS + 40 + 38  # these captures have no timestamps
 
 
 def _planned(tmp_path: Path, packets: list[Packet]) -> RebuildPlan:
-    return plan(look_closely(_written(tmp_path, packets)))
+    return plan(look_closely(written(tmp_path, packets)))
 
 
 def _measured(tmp_path: Path, packets: list[Packet]) -> SeenPath:
-    return measure(look_closely(_written(tmp_path, packets)))
-
-
-def _written(tmp_path: Path, packets: list[Packet]) -> Path:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
-    return file
+    return measure(look_closely(written(tmp_path, packets)))
 
 
 def _sent(at: float, start: int, end: int) -> list[Packet]:

@@ -20,7 +20,7 @@ from lab.ext.explain.measuring import _by_chance, measure
 from lab.ext.explain.planning import FoundSetting, RebuildPlan, plan
 from lab.spec import find
 from lab.units import Duration, Size
-from tests.ext.explain.captures import ACK, MSS, PSH, Packet, handshake, pcap, windows
+from tests.ext.explain.captures import ACK, MSS, PSH, Packet, handshake, pcap, windows, written
 from tests.kinds import Type
 
 DATA = Path(__file__).parents[2] / "data"
@@ -28,9 +28,7 @@ FRAME = MSS + 40 + 38  # these captures have no timestamps
 
 
 def _planned(tmp_path: Path, packets: list[Packet]) -> RebuildPlan:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
-    return plan(look_closely(file))
+    return plan(look_closely(written(tmp_path, packets)))
 
 
 def _through_a_bottleneck(rate: float, rtt: float, window: int, count: int) -> list[Packet]:

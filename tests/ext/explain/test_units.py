@@ -9,25 +9,14 @@ from pathlib import Path
 import pytest
 
 from lab.ext.explain.exchange import NEVER
-from lab.ext.explain.explaining import Explanation, explain, look_closely
+from lab.ext.explain.explaining import look_closely
 from lab.ext.explain.limits import Limit
 from lab.ext.explain.place import capacity, super_packets
 from lab.ext.explain.units import unclocked
 from lab.metric.arrays import np
-from tests.ext.explain.captures import ACK, MS, MSS, PSH, START, Packet, handshake, pcap, seq_of
+from tests.ext.explain.captures import ACK, MS, MSS, PSH, START, Packet, explained, handshake, seq_of, written
 
 RATE = 0.5  # ms for a full segment at the bottleneck
-
-
-def _written(tmp_path: Path, packets: list[Packet]) -> Path:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
-    return file
-
-
-def _explained(tmp_path: Path, packets: list[Packet]) -> Explanation:
-    [found] = explain(_written(tmp_path, packets)).connections
-    return found
 
 
 def _passed(unit: int, each: int = 2, pause: float = 0.0, count: int = 2000, step: int = 1) -> list[Packet]:
@@ -59,13 +48,13 @@ def _passed(unit: int, each: int = 2, pause: float = 0.0, count: int = 2000, ste
 def test_a_super_packet_that_no_ack_can_release_shows_a_full_buffer(
     tmp_path: Path, unit: int, each: int, limit: Limit
 ) -> None:
-    shares = _explained(tmp_path, _passed(unit, each)).shares
+    shares = explained(tmp_path, _passed(unit, each)).shares
     assert shares[limit] > 0.9
 
 
 def test_a_program_that_pauses_is_no_full_buffer_although_its_writes_are_large(tmp_path: Path) -> None:
     """Four super-packets pass at the bottleneck's rate, which then is idle for a quarter of the time."""
-    shares = _explained(tmp_path, _passed(40, pause=27, step=4)).shares
+    shares = explained(tmp_path, _passed(40, pause=27, step=4)).shares
     assert shares.get(Limit.SEND_BUFFER, 0.0) < 0.1
 
 
@@ -79,7 +68,7 @@ def test_after_a_loss_segments_may_leave_alone(tmp_path: Path) -> None:
             packets.append(replace(each, ack=lost.seq, options=block))
         else:
             packets.append(replace(each, ms=lost.ms + 60) if each == lost else each)
-    found = look_closely(_written(tmp_path, packets)).found
+    found = look_closely(written(tmp_path, packets)).found
     large = unclocked(found, MSS)
     since = (found.time - START) / MS - lost.ms
     assert large[since < 0].all()
@@ -90,7 +79,7 @@ def test_after_a_loss_segments_may_leave_alone(tmp_path: Path) -> None:
 def test_pairs_show_the_rate_that_no_larger_group_does(tmp_path: Path) -> None:
     """Two segments leave with each ACK, and the bottleneck is idle for five of six milliseconds."""
     packets = _passed(2, pause=5)
-    found = look_closely(_written(tmp_path, packets))
+    found = look_closely(written(tmp_path, packets))
     assert found.explanation.facts is not None
     rate = capacity(found.found, found.explanation.facts.where, MSS)
     assert rate == pytest.approx(MSS / RATE * 1e3, rel=0.01)
@@ -107,7 +96,7 @@ def test_ends_of_writes_that_do_not_wait_show_that_nothing_is_queued(tmp_path: P
         if tail:
             packets[-1] = replace(packets[-1], size=700)
             missing += MSS - 700
-    assert _explained(tmp_path, packets).shares[limit] > 0.75
+    assert explained(tmp_path, packets).shares[limit] > 0.75
 
 
 def test_a_queue_that_grows_for_long_does_not_hide_the_senders_clock(tmp_path: Path) -> None:
@@ -118,7 +107,7 @@ def test_a_queue_that_grows_for_long_does_not_hide_the_senders_clock(tmp_path: P
         seq = 1 + number * MSS
         packets.append(Packet(came, seq=seq, size=MSS, stamps=(1000 + int(left), 500 + max(int(left - 20), 0))))
         packets.append(Packet(came, back=True, ack=seq + MSS, window=60000, stamps=(500 + int(came), 1000 + int(left))))
-    found = look_closely(_written(tmp_path, packets)).found
+    found = look_closely(written(tmp_path, packets)).found
     assert (found.queued != NEVER).all()
     assert found.queued[-1] == pytest.approx(0.6 * 2000 * MS, rel=0.01)
 

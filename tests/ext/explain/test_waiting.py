@@ -6,16 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lab.ext.explain.explaining import Explanation, explain
 from lab.ext.explain.limits import Limit
-from tests.ext.explain.captures import MS, MSS, Packet, handshake, pcap
-
-
-def _explained(tmp_path: Path, packets: list[Packet]) -> Explanation:
-    file = tmp_path / "capture.pcap"
-    file.write_bytes(pcap(sorted(packets, key=lambda each: each.ms)))
-    [found] = explain(file).connections
-    return found
+from tests.ext.explain.captures import MS, MSS, Packet, explained, handshake
 
 
 def test_a_pacer_waits_for_its_timer_although_it_fills_the_window_at_last(tmp_path: Path) -> None:
@@ -29,7 +21,7 @@ def test_a_pacer_waits_for_its_timer_although_it_fills_the_window_at_last(tmp_pa
         packets += [Packet(30 * turn + number, seq=end + number * MSS, size=MSS) for number in range(20)]
         end += 20 * MSS
         packets.append(Packet(30 * turn + 29.999, back=True, ack=end, window=20 * MSS))
-    found = _explained(tmp_path, packets)
+    found = explained(tmp_path, packets)
     times = dict.fromkeys(Limit, 0)
     for each in found.stretches:  # of the round trips 4 to 28
         start, end = found.start + 120 * MS, found.start + 870 * MS
@@ -61,7 +53,7 @@ def test_a_gap_within_a_write_is_the_send_buffers_at_the_receiver_too(
             packets.append(Packet(free + 0.01, back=True, ack=seq, window=4000, stamps=(int(free), int(leaves))))
             arrivals.append(free)
         leaves = arrivals[sent - 7] + 30.02 + later * (turn % 2)
-    found = _explained(tmp_path, packets)
+    found = explained(tmp_path, packets)
     assert found.facts is not None
     assert found.facts.where.name == "receiver"
     assert max(found.shares, key=lambda each: found.shares[each]) is limit
