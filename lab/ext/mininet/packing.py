@@ -47,7 +47,7 @@ def pack(script: Path, without: Collection[Path] = ()) -> PackedScript:
     """Return a script with the files of its folder that it imports or names, directly or through such files.
 
     Files below the folders `without` are left out: a store, and the outputs of earlier runs. Raises InputError for a
-    script of Python 2, and for a file that cannot be read or is too large.
+    script of Python 2, a YAML file, and a file that cannot be read or is too large.
     """
     if not script.is_file():
         raise InputError(no_file(script))
@@ -93,7 +93,9 @@ def _interpreter(name: str, content: bytes) -> str:
 
 
 def check(script: Path, content: bytes) -> None:
-    """Raise InputError for a script of Python 2, at its first line that Python 3 cannot read."""
+    """Raise InputError for a YAML file, and for a script of Python 2, at its first line that Python 3 cannot read."""
+    if script.suffix in (".yml", ".yaml"):
+        raise InputError(f"{script} is not a script; `lab import {script}` reads a containerlab file")
     if script.suffix != ".py":
         return
     try:

@@ -42,6 +42,7 @@ STATUS = f"{outputs.PROGRAM}/status.json"
 FILES = f"{outputs.PROGRAM}/files/"  # the files that the script wrote
 CLAIMS = "mininet/"  # the start of the names of scripts' trials
 PACKETS = 1 << 18  # of all captures
+CAUGHT = "Caught exception. Cleaning up..."  # then `mn` ends with 0
 SHOWN = 3  # of the files that a script uses
 LOOK_SECONDS = 0.05  # between two reads of the script's output
 
@@ -60,13 +61,19 @@ class MininetRun:
 
     @property
     def exit_code(self) -> int:
-        """Return the script's own exit status if it succeeded, else 1."""
-        return 0 if self.status == 0 else 1
+        """Return 0 if the script succeeded, else 1."""
+        return 0 if self.status == 0 and not self.caught else 1
+
+    @property
+    def caught(self) -> bool:
+        """Whether this is a run of `mn` that caught an exception, such as one of a test in a file of --custom."""
+        return self.script == "mn" and CAUGHT in self.record.text(SAID)
 
     @property
     def sentence(self) -> str:
         """Return the outcome of the run, in one line."""
         ended = "did not end in time" if self.status is None else f"exit status {self.status}"
+        ended += " after an exception" if self.caught else ""
         seconds = self.record.host.get("guest_seconds")
         beside = f" with {', '.join(self.used[:SHOWN])}{' ...' if len(self.used) > SHOWN else ''}" if self.used else ""
         parts = [f"{self.script}{beside}: {ended}"] + (

@@ -80,7 +80,7 @@ def test_what_cannot_work_is_refused_with_what_to_do(options: MnOptions, said: s
 def test_the_tests_of_mininet_and_of_own_files_are_known(tmp_path: Path) -> None:
     known = "pingall+pingPair+PINGALL+iperf,l4Type=UDP+pingAllFull+build+none"
     assert known in command_of(MnOptions(test=known))[1]
-    (tmp_path / "own.py").write_text("TESTS = {'mine': print}\n")
+    (tmp_path / "own.py").write_text("tests = {'mine': print}\n")
     assert "mine" in command_of(MnOptions(test="mine", custom=str(tmp_path / "own.py")))[1]
 
 
@@ -143,6 +143,15 @@ def test_a_custom_topology_is_tested_and_the_second_run_is_the_first(tmp_path: P
     assert "0% dropped (6/6 received)" in first.plain()["output"]
     assert (first.status, first.is_new, again.is_new) == (0, True, False)
     assert "pair.py" in (tmp_path / "out" / "seen.txt").read_text()
+
+
+@pytest.mark.guest
+@pytest.mark.usefixtures("kernel")
+def test_an_own_test_that_raises_fails_the_run_although_mn_ends_with_0(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("tests = {'own': lambda net: 1 / 0}\n")
+    found = lab.mn(test="own", custom=str(tmp_path / "own.py"), results=tmp_path / "store", out=tmp_path / "out")
+    assert (found.status, found.exit_code) == (0, 1)
+    assert found.sentence.startswith("mn with own.py: exit status 0 after an exception")
 
 
 @pytest.mark.guest
