@@ -116,12 +116,15 @@ def readable(selectors: Iterable[str] = ()) -> tuple[tuple[LoadedExperiment, ...
         elif selector in articles:
             paths += articles[selector]
         elif folder := packs.get(selector) or _pack(Path(selector)):
-            paths += _found([folder]).values()
+            if not (own := list(_found([folder]).values())):
+                raise InputError(f"{selector} has no experiment; write one in {selector}/experiments/ARTICLE/CLAIM.py")
+            paths += own
         elif own := _in_pack(selector):
             paths += own
         else:
             if Path(selector).exists():
-                raise InputError(f"{selector} is not an experiment or a pack; name a FILE.py, or a claim of `lab list`")
+                ours = "name a FILE.py, or a claim of `lab list`; `lab import` reads other tools' files"
+                raise InputError(f"{selector} is not an experiment or a pack; {ours}")
             hint = suggestion(selector, [*known, *articles, *packs]) or LISTED
             raise InputError(f"unknown claim, article or pack '{selector}'{hint}")
     return _load_all(dict.fromkeys(paths or _found(shipped.roots()).values()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,18 +18,23 @@ from lab.spec.loaded import LoadedExperiment
 from lab.spec.study import Study
 from lab.spec.topology import Topology
 
+_FOR_THE_LAB = re.compile(rb"\bEXPERIMENT\b|^[ \t]*(?:from|import)[ \t]+lab\b", re.MULTILINE)
+_NONE = "should define EXPERIMENT = Experiment(...) or Study(...)"
+
 
 def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topology]) -> LoadedExperiment:
     """Return the experiment in `path`. `topology` loads its topology. Raises SpecError for any mistake."""
     path = path.absolute()
     source = python.source_of(path)
     python.refuse_script(source, path)
+    if not _FOR_THE_LAB.search(source):  # then it is another program, which should not run here
+        raise SpecError([Problem(display(path), 1, _NONE)])
     module = python.run(source, path)
     experiment = getattr(module, "EXPERIMENT", None)
     text = inspect.cleandoc(module.__doc__ or "")
     problems: list[Problem] = []
     if not isinstance(experiment, Experiment | Study):
-        problems.append(Problem(display(path), 1, "should define EXPERIMENT = Experiment(...) or Study(...)"))
+        problems.append(Problem(display(path), 1, _NONE))
     if not text:
         problems.append(Problem(display(path), 1, "should begin with its claim, or its question, as a docstring"))
     if problems or not isinstance(experiment, Experiment | Study):

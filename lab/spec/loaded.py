@@ -19,7 +19,7 @@ from lab.spec.metric import DeclaredMetric, described
 from lab.spec.prediction import declared
 from lab.spec.steady import Steady
 from lab.spec.study import Study
-from lab.spec.tolerance import Figure
+from lab.spec.tolerance import Absolute, Figure, Tolerance
 from lab.spec.topology import Topology
 from lab.units import Duration, Rate, Size, Value, in_unit
 
@@ -160,8 +160,10 @@ class LoadedExperiment:
         for wanted in experiment.figures(arm):
             metric = self._metric(wanted, arm.steady or experiment.steady, blame)
             claimed = experiment.claimed(arm, point)
-            if claimed and (wrong_unit := _wrong_unit(claimed.value, described(metric), arm.relative_to)):
-                raise SpecError([blame(wrong_unit)])
+            given = {"claimed figure": claimed.value if claimed else None, "accuracy": _room(wanted.accuracy)}
+            for what, value in given.items():
+                if value and (wrong_unit := _wrong_unit(what, value, described(metric), arm.relative_to)):
+                    raise SpecError([blame(wrong_unit)])
             yield Case(
                 claim=self.id,
                 arm=arm.name,
@@ -209,14 +211,18 @@ def _alone(workload: Traffic) -> Iterator[Traffic]:
     yield from (part.workload for part in parts) if parts else (workload,)
 
 
-def _wrong_unit(claimed: Value, metric: DeclaredMetric, relative_to: str) -> str:
-    """Return a message if the claimed figure cannot have the unit of the measured figure, else ""."""
+def _room(accuracy: Tolerance | None) -> Value | None:
+    return Value.of(accuracy.room) if isinstance(accuracy, Absolute) else None
+
+
+def _wrong_unit(what: str, value: Value, metric: DeclaredMetric, relative_to: str) -> str:
+    """Return a message if a value cannot have the unit of the measured figure, else ""."""
     unit = "1" if relative_to else metric.measures_in
-    if not unit or claimed.unit == unit:
+    if not unit or value.unit == unit:
         return ""
     ours = f"a ratio to '{relative_to}'" if relative_to else metric.innermost.name
     how = f"write it like '{_EXAMPLES[unit]}'" if unit in _EXAMPLES else "write a number without quotes"
-    return f"its claimed figure, {claimed}, is {in_unit(claimed.unit)}, but {ours} is {in_unit(unit)}; {how}"
+    return f"its {what}, {value}, is {in_unit(value.unit)}, but {ours} is {in_unit(unit)}; {how}"
 
 
 def _line(path: Path, arm: Arm, point: Point | None) -> int:

@@ -403,13 +403,39 @@ def test_a_claimed_figure_in_the_unit_of_its_metric_is_right(write: Write, arm: 
     assert said(write(body)) == []
 
 
+@pytest.mark.parametrize(
+    ("arm", "message"),
+    [
+        ("accuracy=Absolute('2 us', 'x')", "2 us, is in s, but bulk_goodput is in bit/s; write it like '1 Gbit/s'"),
+        (
+            "relative_to='a', accuracy=Absolute('1 Mbit/s', 'x')",
+            "1 Mbit/s, is in bit/s, but a ratio to 'a' is without a unit; write a number without quotes",
+        ),
+    ],
+)
+def test_an_accuracy_has_the_unit_of_its_metric(write: Write, arm: str, message: str) -> None:
+    body = (
+        "from lab.metric import *\nEXPERIMENT = Experiment(**COMMON | dict(metric=bulk_goodput()), arms=(\n"
+        "    Arm('a', Reported('1 Mbit/s', 'so')),\n    Arm('b', {arm}),\n))\n"
+    )
+    assert f"4: arm 'b': its accuracy, {message}" in said(write(body.format(arm=arm)))
+
+
 def test_a_mistake_of_a_point_names_it(write: Write) -> None:
     body = ONE.replace("),)", "),), sweep=Sweep('n', (\n  Point(1),\n  Point(2, links={'q': {}}),\n))")
     assert said(write(body)) == ["3: arm 'default' at 2: unknown link 'q'"]
 
 
+def test_a_file_without_an_experiment_is_refused_before_it_runs(write: Write, tmp_path: Path) -> None:
+    path = write(f"open({str(tmp_path / 'ran')!r}, 'w')\n", head="")
+    assert [problem.message for problem in find.check([path])] == [
+        "should define EXPERIMENT = Experiment(...) or Study(...)"
+    ]
+    assert not (tmp_path / "ran").exists()
+
+
 def test_a_file_must_hold_a_claim_and_an_experiment(write: Write) -> None:
-    path = write("x = 1\n", head="")
+    path = write("EXPERIMENT = 1\n", head="")
     assert [str(problem) for problem in find.check([path])] == [
         "experiments/an-article/tenth.py:1: should begin with its claim, or its question, as a docstring",
         "experiments/an-article/tenth.py:1: should define EXPERIMENT = Experiment(...) or Study(...)",

@@ -80,6 +80,18 @@ def test_a_folder_that_is_no_pack_is_refused(tmp_path: Path) -> None:
         find.find([str(tmp_path)])
 
 
+def test_a_pack_without_an_experiment_is_not_all_claims(tmp_path: Path) -> None:
+    (tmp_path / "experiments").mkdir()
+    with pytest.raises(InputError, match=r"has no experiment; write one in .*/experiments/ARTICLE/CLAIM\.py"):
+        find.find([str(tmp_path)])
+
+
+def test_another_tools_file_is_for_lab_import(tmp_path: Path) -> None:
+    (tmp_path / "x.clab.yml").touch()
+    with pytest.raises(InputError, match=r"x\.clab\.yml is not an experiment.*`lab import` reads other tools' files"):
+        find.find([str(tmp_path / "x.clab.yml")])
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("folder", shipped.packs().values(), ids=lambda folder: folder.name)
 def test_a_shipped_pack_has_no_mistakes_and_a_page_for_each_source(folder: Path) -> None:

@@ -72,6 +72,12 @@ def test_python_2_is_refused_at_its_line(tmp_path: Path, text: str) -> None:
         pack(tmp_path / "old.py")
 
 
+def test_a_containerlab_file_is_for_lab_import(tmp_path: Path) -> None:
+    (tmp_path / "x.clab.yml").touch()
+    with pytest.raises(InputError, match=r"x\.clab\.yml is not a script; `lab import .*x\.clab\.yml` reads"):
+        pack(tmp_path / "x.clab.yml")
+
+
 def test_what_a_guest_cannot_get_is_said_with_what_names_it(script: Path) -> None:
     with pytest.raises(InputError, match="no such file"):
         pack(script.with_name("nothing.py"))
