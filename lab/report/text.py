@@ -117,8 +117,10 @@ def blocks(claims: Iterable[ClaimResult]) -> RenderableType:
 
 
 def remarks(judged: JudgedClaim) -> Iterable[str]:
-    """Yield remarks about predictions that miss their accuracy, and about explanations that fail."""
+    """Yield remarks about an unexpected verdict, predictions that miss their accuracy, and explanations that fail."""
     claim, known = judged.result, judged.known_misses
+    if claim.verdict.kind != "skipped" and not judged.as_expected:
+        yield f"{claim.claim}: the verdict is {claim.verdict.kind}; the claim expects {' or '.join(judged.expected)}"
     for result in claim.results:
         if result.standing in ("off", "undecided"):
             name = f"{result.arm} at {result.point}" if result.point else result.arm

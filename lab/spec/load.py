@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import inspect
 import re
@@ -28,6 +29,8 @@ def load(path: Path, topology: Callable[[str | Callable[[], Any], Path], Topolog
     source = python.source_of(path)
     python.refuse_script(source, path)
     if not _FOR_THE_LAB.search(source):  # then it is another program, which should not run here
+        with python.blamed(path):
+            ast.parse(source)
         raise SpecError([Problem(display(path), 1, _NONE)])
     module = python.run(source, path)
     experiment = getattr(module, "EXPERIMENT", None)

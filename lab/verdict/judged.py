@@ -18,7 +18,7 @@ from lab.spec.case import Case, CaseKey, FigureKey, Untestable
 from lab.spec.loaded import LoadedExperiment
 from lab.spec.prediction import Prediction
 from lab.units import Value
-from lab.verdict import ClaimResult, Verdict, evaluate
+from lab.verdict import ClaimResult, Kind, Verdict, evaluate
 from lab.verdict.forecast import Forecast, forecast, forecast_by_law
 from lab.verdict.measured import KnownFigures, MeasuredClaims
 from lab.verdict.predictions import Predictions
@@ -62,21 +62,33 @@ class JudgedClaim:
         return found
 
     @property
-    def passed(self) -> bool:
-        """Whether nothing contradicts the expectation.
+    def expected(self) -> tuple[Kind, ...]:
+        """The verdicts that the claim expects of these trials.
 
-        The verdict must be the expected one, no prediction may have failed, and the predictions that miss their
-        accuracy must be exactly the ones that are known to miss. With other seeds than the first, the verdict may also
-        be one of `other_seeds`, and in real time one of `other_machines`. In real time, a figure whose interval
-        straddles a bound contradicts nothing, because this machine cannot measure the figure precisely enough. In
-        virtual time, no figure is uncertain.
+        With other seeds than the first, the verdict may also be one of `other_seeds`, and in real time one of
+        `other_machines`.
         """
         declared = self.declared.experiment
         seeds = declared.other_seeds if self._has_other_seeds() else ()
         machines = declared.other_machines if self._counts_in_real_time() else ()
-        as_expected = self.result.verdict.kind in (declared.expect, *seeds, *machines)
+        return (declared.expect, *seeds, *machines)
+
+    @property
+    def as_expected(self) -> bool:
+        """Whether the verdict does not contradict the expectation.
+
+        In real time, a figure whose interval straddles a bound contradicts nothing, because this machine cannot measure
+        the figure precisely enough. In virtual time, no figure is uncertain.
+        """
+        return self.result.verdict.kind in self.expected or self._undecided_in_real_time()
+
+    @property
+    def passed(self) -> bool:
+        """Whether the verdict is as expected, no prediction has failed, and the predictions that miss their accuracy
+        are exactly the ones that are known to miss.
+        """
         failed = any(each.prediction_failed for each in self.result.results)
-        return (as_expected or self._undecided_in_real_time()) and not (self._surprising_models or failed)
+        return self.as_expected and not (self._surprising_models or failed)
 
     @property
     def known_misses(self) -> Mapping[str, str]:

@@ -17,7 +17,9 @@ from lab.verdict import ClaimResult, Kind, Verdict
 def claims(kernel: str, passed: bool = True, **kinds: Kind) -> Claims:
     def claim(name: str, kind: Kind) -> Any:
         result = ClaimResult(f"a/{name}", Verdict(kind, ""), kernel, "virtual", ())
-        judged = SimpleNamespace(result=result, known_misses={})
+        judged = SimpleNamespace(
+            result=result, known_misses={}, as_expected=kind == "reproduced", expected=("reproduced",)
+        )
         return SimpleNamespace(
             id=f"a/{name}", article="a", name=name, verdict=result.verdict, judged=judged, passed=passed, records=()
         )
@@ -93,6 +95,10 @@ def test_json_has_each_claim_with_its_kernel() -> None:
 def test_the_worst_exit_code_counts(kind: Kind, passed: bool, code: int) -> None:
     good, other = claims("7.2", b="reproduced"), claims("6.1", passed, b=kind)
     assert kernels.exit_code({"7.2": good, "6.1": other}) == kernels.exit_code({"6.1": other, "7.2": good}) == code
+
+
+def test_an_unexpected_verdict_is_told_with_its_kernel() -> None:
+    assert list(kernels.remarks(FOUND)) == ["6.1: a/b: the verdict is not reproduced; the claim expects reproduced"]
 
 
 def test_reports_for_ci_have_a_case_for_each_kernel() -> None:

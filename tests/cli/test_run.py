@@ -123,9 +123,12 @@ def test_a_table_fits_eighty_columns(lab: Lab) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_an_unexpected_verdict_is_one(lab: Lab) -> None:
-    assert lab(reported="50 Mbit/s").returncode == 1
-    assert lab(reported="50 Mbit/s", more='expect="not reproduced",').returncode == 0
+def test_an_unexpected_verdict_is_one_and_said(lab: Lab) -> None:
+    said = "mine/claim: the verdict is not reproduced; the claim expects reproduced"
+    unexpected = lab(reported="50 Mbit/s")
+    assert (unexpected.returncode, said in unexpected.stderr.splitlines()) == (1, True)
+    expected = lab(reported="50 Mbit/s", more='expect="not reproduced",')
+    assert (expected.returncode, said in expected.stderr.splitlines()) == (0, False)
 
 
 def test_a_model_that_is_off_is_one_and_said(lab: Lab) -> None:
@@ -161,8 +164,8 @@ def test_a_hung_workload_is_ended_and_explained(lab: Lab, tmp_path: Path) -> Non
     done = lab("--stall", "1", "--budget", "4", rate="rate: 40 Tbit/s")
     assert done.returncode == 1
     assert "the guest did not end within 4 s" in done.stderr or "the guest hangs" in done.stderr
-    hung, verdict = done.stderr.splitlines()
-    assert verdict == "mine/claim: invalid"
+    hung, *verdict = done.stderr.splitlines()
+    assert verdict == ["mine/claim: invalid", "mine/claim: the verdict is invalid; the claim expects reproduced"]
     assert (tmp_path / hung.rpartition(" ")[2]).exists(), "the console log is kept"
     assert guests(tmp_path) == []
     assert staged(tmp_path) == []
