@@ -8,6 +8,7 @@ import re
 import shutil
 import threading
 import time
+import zlib
 from collections.abc import Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -125,6 +126,23 @@ def test_paper_has_the_heads_of_tables_and_the_names_of_trials(tmp_path: Path) -
         assert screen.evaluate(f"{last}.checkVisibility()")
         after = f"getComputedStyle({last}.querySelector('a'), '::after').content"
         assert "0123456789ab" in screen.evaluate(after)
+
+
+def test_each_sheet_repeats_the_head_of_a_table_whose_columns_sort(tmp_path: Path) -> None:
+    """Only the head is red here, so this colour is in the drawing of each sheet with a head."""
+    table = f"<style>:root {{ --muted: #f00 }}</style>{html.table(['Claim'], [['a']] * 100, 'sorts')}"
+    (tmp_path / "page.css").write_text(page.style())
+    (tmp_path / "page.js").write_text(page.script())
+    (tmp_path / "index.html").write_text(page.document("t", "", table, "page.css", "page.js"))
+    with browser() as screen:
+        screen.show(tmp_path / "index.html")
+        assert screen.evaluate("document.querySelectorAll('thead button').length") == 1
+        printed = base64.b64decode(screen._ask("Page.printToPDF", preferCSSPageSize=True)["data"])
+    packed = re.findall(rb"/FlateDecode.*?stream\r?\n(.*?)\r?\nendstream", printed, re.DOTALL)
+    drawn = [zlib.decompressobj().decompress(each) for each in packed]
+    sheets = len(re.findall(rb"/Type\s*/Page\b", printed))
+    assert sheets > 2
+    assert sum(b" 1 0 0 rg" in each for each in drawn) == sheets
 
 
 def test_code_is_wrapped_on_a_phone(tmp_path: Path) -> None:
