@@ -118,7 +118,7 @@ def _largest(claims: Claims) -> Iterator[str]:
         if (result := worst(claims, *kinds)) and not wording.bound_holds(result):
             yield f"The largest error of {name} is {html.model_error(result)}{of(result)}."
     if (result := worst_law(claims)) and result.law_error:
-        said = html.percent(result.law_error)
+        said = html.percent(result.law_error).replace(" ", "\N{NO-BREAK SPACE}")
         yield f"Laws that only stand beside a replay, for comparison, are off by up to {said}{of(result)}."
 
 

@@ -232,7 +232,8 @@ def _judged(
     chosen = _chosen(by_name, _current(declared, by_name, records), asked)
     plainest = sorted((each.trial for each in chosen), key=lambda trial: _plainness(by_name[trial.key], trial))
     trial = next(iter(plainest), None)
-    todo = Verdict("skipped", f"not run (run `lab run {declared.id}`)")
+    command = f"lab run {declared.id}" + (f" --kernel {asked}" if asked else "")
+    todo = Verdict("skipped", f"not run (run `{command}`)")
     missing = {case.key: todo for case in cases}
     kernel = _kernel(by_name[trial.key], trial) if trial else None
     predictions = Predictions(folder, declared.source_sha256, kernel["id"] if kernel else "")

@@ -65,3 +65,4 @@ def test_a_run_on_a_variant_is_not_one_on_its_base(tmp_path: Path, order: int) -
             assert sorted(each.address for each in judged.records) == sorted(each.address for each in planned[kernel])
     (judged,) = judge_stored(claims, store, kernel="7.2-a")
     assert judged.records == (), "it is what an arm ran on: no run was for it"
+    assert "`lab run tcp-nodelay/nagle-stall --kernel 7.2-a`" in judged.result.verdict.reason

@@ -26,6 +26,8 @@ def bundle(out: str | Path, *claims: str | Path, results: Folder = None, report:
     from lab.record.store import Store
     from lab.spec import find
 
+    if find.is_known(str(out)):
+        raise InputError(f"{out} names claims; name the file to write first, as in `lab bundle claims.tar.zst {out}`")
     writer.check(Path(out))
     pages = None if report is None else Path(report)
     if pages is not None and not pages.is_dir():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
@@ -154,14 +155,15 @@ class Changes:
             return "\n".join([head, verdicts, *(f"<p>{html.prose(said)}.</p>" for said in absent(change))])
         columns = ["Arm", *self._names, "Change", "Predicted change"]
         cases = moved(change)
-        rest = len(change.cases) - len(cases)
         table = [html.table(columns, map(_cases, alike(cases)), "changes")] if cases else []
-        said = f"<p>{wording.plural(rest, 'further case')}: no change of the figure.</p>" if cases and rest else ""
+        known = Counter(case.change == "cannot tell" for case in change.cases if case not in cases)
+        rest = ((known[False], "no change of the figure"), (known[True], "cannot tell"))
+        said = [f"<p>{wording.plural(n, 'further case')}: {what}.</p>" for n, what in rest if cases and n]
         told = remarks([change], lambda case: chance(case) if case in cases else ())
         tested = (f"<p>{self._where(claims)}: {html.prose(remark)}.</p>" for remark, claims in told.items())
         strip = self.history[change.claim].text if change.claim in self.history else ""
-        known = (f'<p class="about">{commit(each)}</p>' for each in change.commits)
-        return "\n".join([head, verdicts, strip, *known, *table, said, *tested, *self._partings(change)])
+        commits = (f'<p class="about">{commit(each)}</p>' for each in change.commits)
+        return "\n".join([head, verdicts, strip, *commits, *table, *said, *tested, *self._partings(change)])
 
     def _partings(self, change: ClaimChange) -> Iterator[str]:
         """Yield each first packet that differs once, with the arms that have it."""

@@ -25,7 +25,8 @@ _STYLE = """
 .flame .cell { min-width: 0; overflow: hidden; white-space: nowrap; text-overflow: clip; font-size: .78rem;
   height: 1.9rem; line-height: 1.9rem; padding-left: .15rem;
   border-right: 1px solid var(--paper); border-bottom: 1px solid var(--paper);
-  box-sizing: border-box; background: color-mix(in srgb, var(--tone, var(--grid)) var(--much, 0%), var(--grid)); }
+  box-sizing: border-box; print-color-adjust: exact;
+  background: color-mix(in srgb, var(--tone, var(--grid)) var(--much, 0%), var(--grid)); }
 .flame .functions .cell { height: 9rem; padding: .2rem 0; font-size: .72rem; line-height: 1;
   writing-mode: vertical-rl; }
 .flame .functions .wide.cell { padding: .2rem .15rem; white-space: normal; overflow-wrap: anywhere;

@@ -60,7 +60,8 @@ def _style() -> str:
         f"\n{light}\n@media (prefers-color-scheme: dark) {{ {dark} }}\n"
         "svg.timeline { display: block; width: 100%; max-width: none; height: 2.75rem; }\n"
         ".limit-key { display: inline-block; width: .8rem; height: .8rem; margin-right: .4rem; }\n"
-        ".limit-key { border: 1px solid var(--line); }\n"
+        ".limit-key { border: 1px solid var(--line); print-color-adjust: exact; }\n"
+        "[data-label=Limit] { white-space: nowrap; }\n"
     )
 
 

@@ -52,6 +52,12 @@ def test_a_script_is_named_like_a_claim(packed: Any) -> None:
         packed("mininet/three")
 
 
+@pytest.mark.parametrize("name", [CLAIM, "tcp-timestamps"])
+def test_a_claim_in_the_place_of_the_file_is_a_mistake(name: str) -> None:
+    with pytest.raises(InputError, match=f"names claims; name the file to write first, as in .* {name}`"):
+        api.bundle(name)
+
+
 def test_the_bundle_says_which_records_it_holds() -> None:
     record: Any = SimpleNamespace(trial=trial(claim="mininet/one"), started="2026-11-26T12:00:00Z")
     about = bundling._about([], [record])

@@ -108,6 +108,17 @@ def test_nothing_changed(judge: Judge, syn: Syn) -> None:
     assert "Everything was compared" in changes.not_compared().text
 
 
+def test_an_arm_that_was_not_compared_is_not_one_without_change(judge: Judge, syn: Syn) -> None:
+    arms = "".join(f'Arm("{name}", Reported("1460 B", "it says so")),' for name in ("only", "same", "lost"))
+    declaration = CLAIM.replace('Arm("only", Reported("1460 B", "it says so")),', arms)
+    same = [{PCAP: syn(mss=1460)}]
+    base = judge(declaration, {"only": same, "same": same, "lost": same}, "k1")
+    new = judge(declaration, {"only": [{PCAP: syn(mss=1456)}], "same": same, "lost": []}, "k2")
+    section = Changes(compare([base], [new])).sections().text
+    assert "1 further case: no change of the figure." in section
+    assert "1 further case: cannot tell." in section
+
+
 def test_a_claim_that_was_not_run(changes: Changes) -> None:
     assert "No capture differs in a packet" in Changes(()).packets().text
     assert "<code>toy/other</code> did not run on both kernels" in changes.section("toy/other").text

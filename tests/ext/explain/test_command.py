@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -41,6 +43,14 @@ def test_the_page_is_one_file_with_a_timeline(type_here: Type, capture: Path, tm
     page = (tmp_path / "page.html").read_text()
     assert page.count('<svg xmlns="http://www.w3.org/2000/svg" class="timeline"') == 1
     assert "src=" not in page
+
+
+def test_paper_shows_the_colours_of_the_key(type_here: Type, capture: Path, tmp_path: Path) -> None:
+    """By default, browsers print no backgrounds, and a key is nothing else."""
+    type_here(f"lab explain {capture.name} -o page.html")
+    packed = (tmp_path / "page.html").read_text().partition("data:text/css;base64,")[2].partition('"')[0]
+    rules = re.findall(r"\.limit-key \{([^}]*)\}", base64.b64decode(packed).decode())
+    assert any("print-color-adjust: exact" in rule for rule in rules)
 
 
 @pytest.mark.parametrize(
