@@ -157,7 +157,7 @@ def direction(interface: BuiltInterface | None) -> dict[str, Any]:
     Raises ValidationError if these are not the settings of a qdisc.
     """
     if interface is None:
-        return {**_IDEAL, "rate": None, "mtu": str(Size(0)), "queue": {"kind": "removed"}}
+        return {**_IDEAL, "rate": None, "mtu": str(Size(0)), "queue": {"kind": "removed", "parameters": ()}}
     if interface.wire:
         return {**interface.wire, "mtu": str(Size(interface.mtu))}
     rates = [each.options["rate"] for each in interface.qdiscs if each.kind in _RATES and each.options.get("rate")]
@@ -168,7 +168,7 @@ def direction(interface: BuiltInterface | None) -> dict[str, Any]:
     kind = next((each.kind for each in interface.qdiscs if not each.root), None) or next(
         (each.kind for each in interface.qdiscs), "noqueue"
     )
-    return {**wire, "queue": {"kind": kind}}
+    return {**wire, "queue": {"kind": kind, "parameters": ()}}
 
 
 def networks(record: Record) -> tuple[BuiltNetwork, ...]:

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.ext.mininet.drawing import LABELLED, MOST, drawn
+from lab.ext.mininet.networks import BuiltInterface, direction
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -59,6 +60,15 @@ def test_a_small_network_shows_what_its_links_do() -> None:
     assert "1 Mbit/s" in both
     star = [(0, leaf) for leaf in range(1, LABELLED + 2)]
     assert "Mbit/s" not in drawn(network(LABELLED + 2, star))
+
+
+def test_links_without_a_rate_and_without_an_interface_are_drawn() -> None:
+    """A plain link of Mininet has no qdisc, and one whose interface the script removed has no settings."""
+    built = network(2, [(0, 1)])
+    built["links"][0] |= {"forward": direction(BuiltInterface(1500, [], [])), "back": direction(None)}
+    picture = drawn(built)
+    assert "unlimited, noqueue" in picture
+    assert "removed" in picture
 
 
 def test_what_cannot_be_drawn_is_said() -> None:
