@@ -309,7 +309,7 @@ class Store:
     @contextmanager
     def _private(self, address: str) -> Iterator[Path]:
         try:
-            self.root.mkdir(parents=True, exist_ok=True)
+            self._staging.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, FileNotFoundError, NotADirectoryError) as error:  # below a file, or in /proc
             raise MachineError(
                 f"cannot make a store in {self.root} ({error.strerror}); name a folder that you can write to"

@@ -110,6 +110,13 @@ def test_full_disk_is_one_sentence_and_leaves_nothing(tmp_path: Path) -> None:
     assert files(tmp_path) == []
 
 
+@pytest.mark.parametrize("root", [Path("/proc"), Path("/proc/self/store")])
+def test_a_folder_that_takes_no_files_is_one_sentence(root: Path) -> None:
+    said = f"cannot make a store in {root} .* name a folder that you can write to"
+    with pytest.raises(MachineError, match=said), Store(root).stage(trial()):
+        pass
+
+
 def test_full_disk_while_committing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_: int) -> None:
         raise OSError(errno.ENOSPC, "no space")

@@ -10,7 +10,8 @@ from lab.guest.trial import Trial
 from lab.record.store import Store
 from lab.report import figures
 from lab.report.claim import Claim
-from lab.report.drawing import Picture
+from lab.report.drawing import Picture, axes
+from lab.report.figures.ratios import _axis
 from lab.spec import find
 from lab.units import to_plain
 
@@ -104,6 +105,17 @@ def test_the_sequence_graph_shows_the_loss(claim: Claim) -> None:
     assert " 0 retransmissions" not in text
     assert " 0 SACK blocks" not in text
     assert "no segment was sent" in figures.sequence(claim, "on", at=99, span=1).text
+
+
+@pytest.mark.parametrize("furthest", [0.005, 0.0083, 0.022, 0.05, 0.076])
+def test_an_axis_of_ratios_has_a_tick_at_one_and_at_both_sides(furthest: float) -> None:
+    _, (panel,) = axes()
+    _axis(panel, [1 + furthest])
+    low, high = panel.get_xlim()
+    ticks = [round(tick, 6) for tick in panel.get_xticks() if low <= tick <= high]
+    assert 1 in ticks
+    assert 3 <= len(ticks) <= 7
+    assert ticks == [round(2 - tick, 6) for tick in reversed(ticks)]
 
 
 def test_what_the_kernel_counted(claim: Claim) -> None:

@@ -95,7 +95,8 @@ def _axis(panel: Axes, ends: Sequence[float]) -> None:
     furthest = max(_LEAST, *(abs(end - 1) for end in ends))
     if furthest < _NEAR - 1:
         panel.set_xlim(1 - 1.3 * furthest, 1 + 1.3 * furthest)
-        panel.xaxis.set_major_locator(MaxNLocator(5))
+        away = MaxNLocator(2).tick_values(0, furthest)
+        panel.xaxis.set_major_locator(FixedLocator(sorted({1.0, *(1 - away), *(1 + away)})))
         return
     panel.set_xscale("log")
     panel.xaxis.set_major_locator(FixedLocator(_TICKS))

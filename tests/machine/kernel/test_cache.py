@@ -130,6 +130,8 @@ def test_a_variant_is_found_by_its_patches_and_hz(home: Path, tmp_path: Path) ->
         base.variant(ResolvedVariant(hz=250))
     with pytest.raises(KernelMissing, match=r"fragment mss\.patch and HZ 100"):
         base.variant(ResolvedVariant(config=(patch,), hz=100))
+    with pytest.raises(KernelMissing, match=r"7\.2-hz100 is a variant itself, so run the claim on 7\.2$"):
+        slow.variant(ResolvedVariant(hz=100))
 
 
 def test_a_variant_of_a_fragment_says_so_in_its_trials(home: Path, tmp_path: Path) -> None:

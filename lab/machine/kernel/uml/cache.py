@@ -83,7 +83,11 @@ class UmlKernel:
             if (kernel.base or kernel.id, kernel.digests, kernel.hz) == (base, own, hz):
                 return kernel
         what = f"{'a kernel' if wanted.tree else self.name} with {wanted}"
-        raise KernelMissing(f"{what} is not built here; run `lab kernel build --variants`")
+        if self.base and not wanted.tree:
+            fix = f"{self.name} is a variant itself, so run the claim on {series(self.name)}"
+        else:
+            fix = "run `lab kernel build --variants`"
+        raise KernelMissing(f"{what} is not built here; {fix}")
 
     def answers_to(self, name: str | None) -> bool:
         """Return whether `name` is its name, version or id (at least 8 characters of it). None names a plain kernel."""
