@@ -20,6 +20,7 @@ from lab.spec.errors import no_file
 MOST_FILES = 1000  # in a folder that a script names, and below it
 MOST_BYTES = 4 << 20  # of one file
 LONGEST = 255  # characters of a word that may name a file
+_EXPERIMENT = re.compile(rb"^EXPERIMENT\b", re.MULTILINE)
 _PYTHON_2 = re.compile(rb"^\s*(?:print +[^(=\s]|except \w+ *, *\w+:|exec +['\"])", re.MULTILINE)
 _BETWEEN = re.compile(r"[\s'\"=;&|<>(){}`$,]+")  # separates the words of a command
 
@@ -93,11 +94,13 @@ def _interpreter(name: str, content: bytes) -> str:
 
 
 def check(script: Path, content: bytes) -> None:
-    """Raise InputError for a YAML file, and for a script of Python 2, at its first line that Python 3 cannot read."""
+    """Raise InputError for YAML, for an experiment, and for Python 2, at its first line that Python 3 cannot read."""
     if script.suffix in (".yml", ".yaml"):
         raise InputError(f"{script} is not a script; `lab import {script}` reads a containerlab file")
     if script.suffix != ".py":
         return
+    if _EXPERIMENT.search(content):
+        raise InputError(f"{script} is an experiment, not a Mininet script; `lab run {script}` runs it")
     try:
         _parsed(content)
     except (SyntaxError, ValueError) as error:

@@ -72,6 +72,14 @@ def test_python_2_is_refused_at_its_line(tmp_path: Path, text: str) -> None:
         pack(tmp_path / "old.py")
 
 
+def test_an_experiment_is_for_lab_run(tmp_path: Path) -> None:
+    (tmp_path / "claim.py").write_text("from lab import Experiment\n\nEXPERIMENT = Experiment()\n")
+    with pytest.raises(
+        InputError, match=r"claim\.py is an experiment, not a Mininet script; `lab run .*claim\.py` runs it"
+    ):
+        pack(tmp_path / "claim.py")
+
+
 def test_a_containerlab_file_is_for_lab_import(tmp_path: Path) -> None:
     (tmp_path / "x.clab.yml").touch()
     with pytest.raises(InputError, match=r"x\.clab\.yml is not a script; `lab import .*x\.clab\.yml` reads"):
