@@ -96,7 +96,7 @@ def _axis(panel: Axes, ends: Sequence[float]) -> None:
     if furthest < _NEAR - 1:
         panel.set_xlim(1 - 1.3 * furthest, 1 + 1.3 * furthest)
         away = MaxNLocator(2).tick_values(0, furthest)
-        panel.xaxis.set_major_locator(FixedLocator(sorted({1.0, *(1 - away), *(1 + away)})))
+        panel.xaxis.set_major_locator(FixedLocator(sorted({1 + sign * each for each in away for sign in (-1, 1)})))
         return
     panel.set_xscale("log")
     panel.xaxis.set_major_locator(FixedLocator(_TICKS))
