@@ -34,6 +34,7 @@ _STYLE = """
 .more { --tone: #c0392b; } .less { --tone: #1f6fb2; }
 .key .swatch { display: inline-block; width: 1.2rem; height: .8rem; vertical-align: -.08em; margin: 0 .2rem 0 .6rem;
   background: color-mix(in srgb, var(--tone) 80%, var(--grid)); }
+@media (min-width: 46.5rem) { .sideways { display: none; } } /* the flame and the page's margins */
 td.number, .cards td { font-variant-numeric: tabular-nums; }
 """
 
@@ -107,6 +108,7 @@ def _case(cost: KernelCost, case: CaseFigures) -> Iterator[str]:
     base, new = there[0], there[-1]
     yield f"<h3>{escape(case.name)}, per {case.unit}</h3>"
     changes = case.changes(base, new)
+    yield '<p class="sideways" aria-hidden="true">wider than the screen: scroll sideways →</p>'
     yield html.scrolled(_flame(changes, base, new), f"Functions of {case.name}")
     if base == new:
         yield f'<p class="key">Each width is a share of the instructions per {case.unit} on {escape(new)}.</p>'

@@ -18,7 +18,7 @@ from lab.ext.cost import api, areas, display, page
 from lab.ext.cost.areas import area
 from lab.ext.cost.costs import FunctionChange, KernelCost
 from lab.ext.pagecheck import inspection
-from lab.ext.pagecheck.browser import _PROGRAMS
+from lab.ext.pagecheck.browser import _PROGRAMS, browser
 from tests.ext.cost.costing import FUNCTIONS, cost, counts
 from tests.terminal import printed
 
@@ -273,6 +273,19 @@ def test_the_page_fits_phones_and_desktops(tmp_path: Path) -> None:
     both = cost(PLANTED)
     page.write(replace(both, cases=(*both.cases, *cost(PLAIN, arm="cork").cases)), tmp_path / "cost.html")
     assert inspection.inspect(tmp_path, lambda _: None).problems == ()
+
+
+@pytest.mark.skipif(not any(map(shutil.which, _PROGRAMS)), reason="there is no Chromium here")
+@pytest.mark.long
+def test_a_line_tells_if_the_flame_is_wider_than_the_screen(tmp_path: Path) -> None:
+    page.write(cost(PLANTED), tmp_path / "cost.html")
+    told, wide = "document.querySelector('.sideways').checkVisibility()", "document.querySelector('.scroll')"
+    with browser() as screen:
+        screen.resize(390)
+        screen.show(tmp_path / "cost.html")
+        for width in (390, 700, 740, 750, 1280):
+            screen.resize(width)
+            assert screen.evaluate(told) == screen.evaluate(f"{wide}.scrollWidth > {wide}.clientWidth"), width
 
 
 def test_a_page_that_cannot_be_written_is_one_message(tmp_path: Path) -> None:
