@@ -74,11 +74,16 @@ def suggestion(word: str, known: Iterable[str], likeness: float = 0.6) -> str:
     parts: dict[str, list[str]] = {}
     for name in names:
         parts.setdefault(name.rpartition("/")[2], []).append(name)
-    close = difflib.get_close_matches(word, [*names, *parts], n=1, cutoff=likeness)
+    close = difflib.get_close_matches(word, [*names, *parts], cutoff=likeness)
     if not close:
         return ""
-    meant = [close[0]] if close[0] in names else parts[close[0]][:_MOST_MEANT]
+    closest = max(close, key=lambda each: (_likeness(each, word), each[0] == word[0]))
+    meant = [closest] if closest in names else parts[closest][:_MOST_MEANT]
     return f"; did you mean {' or '.join(repr(name) for name in meant)}?"
+
+
+def _likeness(one: str, other: str) -> float:
+    return difflib.SequenceMatcher(None, one, other).ratio()
 
 
 def instead(word: str, known: Iterable[str], likeness: float = 0.6) -> str:

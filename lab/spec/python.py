@@ -25,6 +25,7 @@ ADVICE = {  # for a module that cannot be imported
 _IMPORTS_MININET = re.compile(rb"^[ \t]*(?:from|import)[ \t]+mininet\b", re.MULTILINE)
 _MAKES_NETWORK = re.compile(rb"\bMininet\w*\(")
 _FOR_THE_LAB = re.compile(rb"\b(?:topos|EXPERIMENT)\b")
+_FROM_FILE = re.compile(r"(?<=') \(/.*\)$")  # where the module of a name that cannot be imported is
 _MISSING = re.compile(r"(\w+)(?:\.__init__)?\(\) missing \d+ required \S+ arguments?: (.*)")
 
 
@@ -128,7 +129,7 @@ def _message(error: BaseException, call: _Call) -> str:
     text = str(error)
     if isinstance(error, ValueError):
         return told(error)
-    described = f"{type(error).__name__}: {text}"
+    described = f"{type(error).__name__}: {_FROM_FILE.sub('', text)}"
     if isinstance(error, TypeError) and (match := re.search(r"nexpected keyword argument '(\w+)'", text)):
         known = call.accepts(match[1])
         return f"unknown argument '{match[1]}'{instead(match[1], known)}"

@@ -446,6 +446,7 @@ def test_a_file_must_hold_a_claim_and_an_experiment(write: Write) -> None:
     ("line", "message"),
     [
         ("import labb", "ModuleNotFoundError: No module named 'labb'; did you mean 'lab'?"),
+        ("from lab import Arn", "ImportError: cannot import name 'Arn' from 'lab'; did you mean 'Arm'?"),
         ("WORK = OnOff()", "NameError: name 'OnOff' is not defined; import it from `lab`"),
     ],
 )

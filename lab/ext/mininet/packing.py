@@ -96,7 +96,8 @@ def _interpreter(name: str, content: bytes) -> str:
 def check(script: Path, content: bytes) -> None:
     """Raise InputError for YAML, for an experiment, and for Python 2, at its first line that Python 3 cannot read."""
     if script.suffix in (".yml", ".yaml"):
-        raise InputError(f"{script} is not a script; `lab import {script}` reads a containerlab file")
+        ours = f"`lab mn {script}` opens a topology of the lab"
+        raise InputError(f"{script} is not a script; `lab import {script}` reads a containerlab file, and {ours}")
     if script.suffix != ".py":
         return
     if _EXPERIMENT.search(content):

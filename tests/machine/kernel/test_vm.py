@@ -135,6 +135,8 @@ def test_a_kernel_that_was_not_fetched_is_missed_with_the_cure(monkeypatch: pyte
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     with pytest.raises(KernelMissing, match=r"lab kernel fetch 6\.1"):
         stock.find("6.1")
+    with pytest.raises(KernelMissing, match=r"'7\.2-hz250' is not here; name a series, such as 7\.2"):
+        stock.find("7.2-hz250")
     assert stock.installed() == []
 
 

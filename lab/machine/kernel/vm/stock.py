@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import re
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -125,7 +126,11 @@ def find(name: str | None = None) -> StockKernel:
             return kernel
     there = f" (there are {', '.join(dict.fromkeys(kernel.name for kernel in kernels))})" if kernels else ""
     what = f"the distribution's kernel '{name}'" if name else "a kernel of the distribution"
-    raise KernelMissing(f"{what} is not here{there}; run `lab kernel fetch{f' {name}' if name else ''}`")
+    if name is None or re.fullmatch(r"[\d.]+", name):
+        fix = f"run `{' '.join(filter(None, ('lab kernel fetch', name)))}`"
+    else:
+        fix = "name a series, such as 7.2, which `lab kernel fetch` gets, or the path of an image"
+    raise KernelMissing(f"{what} is not here{there}; {fix}")
 
 
 def fetch(series: str | None, progress: Progress) -> StockKernel:
