@@ -160,7 +160,9 @@ def ending(cost: KernelCost) -> str:
 
 
 def _comparison(cost: KernelCost) -> str:
-    if cost.outcome == "changed":
-        return "a cost changed"
     several = any(len(cost.changes(case, name)) > 1 for case in cost.cases for name in cost.kernels)
+    if cost.outcome == "changed":
+        on = [name for name in cost.kernels if any(cost.has_changed(case, name) for case in cost.cases)]
+        reason = "" if several else "; one seed does not show whether the code costs more, or packets moved"
+        return f"a cost changed on {' and '.join(on)}{reason}"
     return f"no cost changed by more than {100 * cost.interest:g} %{' with each seed' if several else ''}"

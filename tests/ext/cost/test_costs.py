@@ -196,6 +196,22 @@ def test_only_a_change_with_every_seed_counts() -> None:
     assert slight.plain()["cases"][0]["changes"]["7.3"] == pytest.approx({"1": 2000 / 200_050, "2": 2000 / 230_100})
 
 
+def test_the_end_names_the_kernels_on_which_a_cost_changed() -> None:
+    found = cost({"6.1": PLAIN["7.2"], "6.12": PLAIN["7.2"], "7.2": PLANTED["7.3"]})
+    assert text(found).splitlines()[-1] == "a cost changed on 7.2"
+    assert "A cost changed on 7.2." in page.render(found)
+    both = cost({"6.1": PLAIN["7.2"], "6.12": PLANTED["7.3"], "7.2": PLANTED["7.3"]})
+    assert text(both).splitlines()[-1] == "a cost changed on 6.12 and 7.2"
+
+
+def test_the_end_says_that_one_seed_does_not_show_the_reason_of_a_change() -> None:
+    """A change of the code also moves packets and timers, which then cost more or less."""
+    said = "a cost changed on 7.3; one seed does not show whether the code costs more, or packets moved"
+    assert " ".join(text(cost({name: of[:1] for name, of in PLANTED.items()})).split()).endswith(said)
+    assert "one seed" not in text(cost(PLANTED))
+    assert "one seed" not in text(cost(dict.fromkeys(("7.2", "7.3"), PLAIN["7.2"][:1])))
+
+
 def test_plain_data_is_json_and_names_what_changed() -> None:
     plain = json.loads(json.dumps(cost(PLANTED, function="tcp_ack").plain()))
     (case,) = plain["cases"]
