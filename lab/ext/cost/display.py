@@ -19,6 +19,7 @@ PROGRAMS = "programs"  # how USER is shown
 _ROWS = 8  # functions of a case
 _GIGA = 1e9
 _KERNELS = 3  # columns of a table of functions in 80 columns; of more kernels, it has the first and the last
+_NARROW = 8  # the least width of a column whose text may continue on the next line
 _FEW = 1000  # above it, a fraction of an instruction is not shown
 
 
@@ -66,14 +67,14 @@ def by(change: FunctionChange) -> str:
 def _table(cost: KernelCost, cases: list[CaseFigures]) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 1))
     units = list(dict.fromkeys((*(case.unit for case in cases), "system call")))
-    table.add_column("arm", overflow="fold")
-    table.add_column("kernel", no_wrap=True)
+    table.add_column("arm", overflow="fold", min_width=_NARROW)
+    table.add_column("kernel", overflow="fold", min_width=_NARROW)
     table.add_column("all", justify="right", no_wrap=True)
     for unit in units:
-        table.add_column(f"per {unit.split()[-1]}", justify="right", no_wrap=True)
+        table.add_column(f"per\n{unit.split()[-1]}", justify="right", no_wrap=True)
     table.add_column("seeds", justify="right", no_wrap=True)
     if cost.function:
-        table.add_column(f"{cost.function} per call", justify="right")
+        table.add_column(f"{cost.function} per call", justify="right", overflow="fold", min_width=_NARROW)
     if len(cost.kernels) > 1:
         table.add_column("change", justify="right", no_wrap=True)
     for case in cases:
@@ -135,9 +136,14 @@ def _functions(cost: KernelCost, case: CaseFigures) -> Table:
     if len(there) > 1:
         table.add_column("change", justify="right", no_wrap=True)
         of = [case.functions(name) for name in columns]
-        for each in case.changes(there[0], there[-1])[:_ROWS]:
-            values = [number(functions.get(each.name, 0.0)) for functions in of]
-            table.add_row(f"  {named(each.name)}", *values, by(each))
+        rows = [
+            (each, [functions.get(each.name, 0.0) for functions in of]) for each in case.changes(there[0], there[-1])
+        ]
+        rows = [(each, values) for each, values in rows if len(set(values)) > 1]
+        if not rows:
+            table.add_row("  none")
+        for each, values in rows[:_ROWS]:
+            table.add_row(f"  {named(each.name)}", *map(number, values), by(each))
     else:
         functions = case.functions(there[0])
         for name in sorted(functions, key=lambda each: -functions[each])[:_ROWS]:

@@ -228,6 +228,24 @@ def test_text_fits_a_terminal(found: KernelCost) -> None:
     assert "tcp_ack" in text(found)
 
 
+def test_two_images_of_one_release_leave_room_for_the_figures() -> None:
+    """`git bisect` compares such images, and their names are long."""
+    names = ("7.2.13+deb14-amd64 00aeb5", "7.2.13+deb14-amd64 4e3e83")
+    lines = text(cost(dict(zip(names, PLANTED.values(), strict=True)), function="tcp_ack")).splitlines()
+    table = lines[: lines.index("")]
+    assert max(map(len, lines)) <= 80
+    assert any(line.startswith("nodelay ") and line.split()[-1] == "600.2" for line in table)
+    assert any(line.split()[-3:] == ["800.2", "+33.33", "%"] for line in table)
+
+
+def test_a_function_that_costs_the_same_is_no_change() -> None:
+    same = text(cost({"7.2": PLAIN["7.2"], "7.3": PLAIN["7.2"]}))
+    assert re.search(r"largest changes, per message +7\.2 +7\.3 +change\n +none *\n", same)
+    between = text(cost({"6.1": PLAIN["7.2"], "6.12": PLANTED["7.3"], "7.2": PLAIN["7.2"]}))
+    assert [line.split()[0] for line in between.partition("change\n")[2].splitlines() if "," in line][-1] == "tcp_ack"
+    assert "tcp_v4_rcv" not in between
+
+
 AREAS = [line.split(": ") for line in Path(__file__).with_name("functions.txt").read_text().splitlines()]
 
 
