@@ -39,7 +39,7 @@ def _answer(claim: Claim, record: Record, claims: Sequence[Claim]) -> str:
     rows = [_row(claim, each, record, several) for each in mine]
     if judged:
         head.append("Verdict on the arm")
-        rows = [[*row, _verdict(each)] for row, each in zip(rows, mine, strict=True)]
+        rows = [[*row, html.verdict(each.result)] for row, each in zip(rows, mine, strict=True)]
     target = f"../../{escape(claim.article)}.html#{escape(claim.name)}"
     sentence = f'<a href="{target}">{html.prose(claim.judged.declared.claim)}</a>'
     lead = list(_witness(mine, record))
@@ -138,12 +138,6 @@ def _name(each: TestedCase) -> str:
     """Return the name of a figure. A ratio's has the name of its arm, which tells what it is over."""
     name = html.prose(each.case.figure) if each.case.figure else quantity(each.case.metric)
     return f"{name}, {html.prose(each.case.title)}" if each.case.relative_to else name
-
-
-def _verdict(each: TestedCase) -> str:
-    if each.result.explains:
-        return html.witness(each.result)
-    return html.badge(each.result.verdict.kind) if each.result.verdict else wording.DASH
 
 
 def _other(claim: Claim, each: TestedCase, record: Record) -> str:

@@ -21,7 +21,7 @@ from lab.report.tested import TestedCase, TestedClaim
 from lab.report.witnesses import explanations
 from lab.spec.case import Cause
 from lab.units import to_plain
-from lab.verdict import Result, Verdict
+from lab.verdict import Verdict
 
 __all__ = ["Claim", "quantity"]
 
@@ -289,7 +289,7 @@ class Claim(TestedClaim):
                     html.predicted(result),
                     html.measured(result),
                     html.model_errors(result),
-                    _judged(result),
+                    html.verdict(result),
                     self._linked(each) or wording.DASH,
                 ]
             )
@@ -346,13 +346,6 @@ class Claim(TestedClaim):
         if not told and not self.in_report:  # on a page, the reason stands beside the verdict
             told.append(f"<p>{self.reason}.</p>")
         return Html(*told)
-
-
-def _judged(result: Result) -> str:
-    """Return the verdict on an arm, or the grade of a witness."""
-    if result.explains:
-        return html.witness(result)
-    return html.badge(result.verdict.kind) if result.verdict else wording.DASH
 
 
 def _what(counted: Iterable[TestedCase]) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from lab.errors import InputError
 from lab.report import wording
 from lab.report.labels import LABELS
-from lab.report.wording import DASH, answer, claimed_briefly, foreseen, interval, trials, typeset
+from lab.report.wording import DASH, answer, claimed_briefly, foreseen_answer, interval, trials, typeset
 from lab.spec.prediction import Prediction
 from lab.verdict import Kind, Result
 
@@ -188,6 +188,13 @@ def claimed(result: Result) -> str:
     return f'<span class="{kind}" title="{title}">{said}{" (implied)" if result.implied else ""}</span>'
 
 
+def verdict(result: Result) -> str:
+    """Return the verdict on an arm, or the grade of a witness. A study's figure has a dash."""
+    if result.explains:
+        return witness(result)
+    return badge(result.verdict.kind) if result.verdict else DASH
+
+
 def marks(results: Iterable[Result], kinds: Iterable[Kind] = ()) -> str:
     """Return what the marks in a column of claimed figures mean, to stand at the column; "" without marks.
 
@@ -233,7 +240,7 @@ def beside_prediction(result: Result) -> str:
     """Return a line with the prediction and its error, to stand below a measured figure; "" without a prediction."""
     if result.prediction is None:
         return ""
-    said = prose(result.why_not_predicted) or f"{_foreseen(result)}, {model_error(result)}"
+    said = prose(result.why_not_predicted) or f"{foreseen_answer(result)}, {model_error(result)}"
     return _beside(f"predicted: {said}")
 
 
@@ -241,19 +248,15 @@ def predicted(result: Result) -> str:
     """Return the predicted figure and, below it, a simulation's law. A reason replaces a missing figure."""
     why, no_law = (prose(each) for each in (result.why_not_predicted, result.why_no_law))
     law = _law(result) or _beside(no_law and f"no law: {no_law}", "why")
-    return _foreseen(result) + _beside(why, "why") + _late(result) + law
+    return foreseen_answer(result) + _beside(why, "why") + _late(result) + law
 
 
 def predicted_briefly(result: Result) -> str:
     """Return the predicted figure and the law's figure, with the reasons for missing figures as tooltips."""
-    said = _foreseen(result)
+    said = foreseen_answer(result)
     if result.why_not_predicted:
         said = f'<span title="{escape(result.why_not_predicted)}">{said}</span>'
     return said + _late(result) + _law(result)
-
-
-def _foreseen(result: Result) -> str:
-    return answer(result, result.predicted) if result.is_event else foreseen(result)
 
 
 def _late(result: Result) -> str:

@@ -182,6 +182,11 @@ def foreseen(result: Result) -> str:
     return (_predicted_bound(result) if value else "") + factor(result, figure(value))
 
 
+def foreseen_answer(result: Result) -> str:
+    """Return the predicted figure like `foreseen`, or like `answer` if the result is about an event."""
+    return answer(result, result.predicted) if result.is_event else foreseen(result)
+
+
 def _predicted_bound(result: Result) -> str:
     """Return the sign before a predicted bound, like '≤ ', or "" for other predictions."""
     return result.accuracy.sign if result.accuracy else ""

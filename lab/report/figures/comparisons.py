@@ -15,13 +15,12 @@ from lab.metric import drops
 from lab.metric.tools import expert_repeats, expert_summaries
 from lab.model import frames_in_flight, goodput_window_over_rtt
 from lab.record.record import Record
-from lab.report import html, wording
+from lab.report import drawing, html, wording
 from lab.report.drawing import ARMS, INK, MUTED, PAPER, PREDICTED, REPORTED, axes, bound, draw, onwards, picture
 from lab.report.figures.scale import drawn_ends, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 from lab.units import Value
-from lab.verdict import Result
 
 _TICKS = 5  # ticks on the axis of bars, whose numbers may be as long as 5,000,000
 _NUMBERED = re.compile(r" \(#\d+\)$")  # how tshark numbers duplicate ACKs
@@ -43,7 +42,7 @@ def limits(claim: TestedClaim) -> Html:
         points = sorted((each.case.value.number, dropped[each.label]) for each in mine if each.case.value)
         panel.plot(*zip(*points, strict=True), marker=marker, color=colour, linewidth=1.2, markersize=6, clip_on=False)
         threshold = frames_in_flight(claim.scenario_of(mine[0])).number
-        panel.axvline(threshold, color=colour, linestyle=(0, (5, 3)), linewidth=1.4)
+        panel.axvline(threshold, color=colour, linestyle=drawing.DASHED, linewidth=1.4)
         side = "right" if row else "left"
         text = f" {mine[0].case.title}: needs {threshold:,.0f} "
         behind = {"facecolor": PAPER, "edgecolor": "none", "pad": 1.0}  # so that no other line crosses it
@@ -69,7 +68,7 @@ def _settings_of_the_article(claim: TestedClaim, panel: Axes) -> None:
     said = {each.case.value.number: each.claimed for each in claim.tested if each.case.value}
     for limit, claimed in said.items():
         if claimed:
-            panel.axvline(limit, color=REPORTED, linestyle=(0, (1, 1.5)), linewidth=1.5)
+            panel.axvline(limit, color=REPORTED, linestyle=drawing.DOTTED, linewidth=1.5)
             verdict = "too small" if claimed.number else "enough"
             panel.annotate(
                 f"article: {verdict}", (limit, 1.02), xycoords=("data", "axes fraction"), color=REPORTED, ha="center"
@@ -176,13 +175,9 @@ def _bars(claim: TestedClaim, each: TestedCase, formula: bool) -> Iterator[_Bar]
         simple = goodput_window_over_rtt(claim.scenario_of(each))
         yield _Bar("window / RTT", simple, wording.figure(simple), MUTED, each)
     if result.predicted:
-        yield _Bar("predicted", result.predicted, _foreseen(result), PREDICTED, each)
+        yield _Bar("predicted", result.predicted, wording.foreseen_answer(result), PREDICTED, each)
     if result.measured:
         yield _Bar("measured", result.measured, wording.answer(result, result.measured), ARMS[0], each)
-
-
-def _foreseen(result: Result) -> str:
-    return wording.answer(result, result.predicted) if result.is_event else wording.foreseen(result)
 
 
 def _heading(panel: Axes, place: float, text: str) -> None:

@@ -14,8 +14,8 @@ from matplotlib.ticker import FuncFormatter, NullLocator
 
 from lab.errors import LabError
 from lab.report import wording
-from lab.report.drawing import ARMS, MUTED, PAPER, REPORTED, Label, axes, bound, draw, labels, onwards, picture
-from lab.report.figures.scale import NotBetween, between, drawn_ends, scale_of
+from lab.report.drawing import ARMS, DASHED, MUTED, PAPER, REPORTED, Label, axes, bound, draw, labels, picture
+from lab.report.figures.scale import NotBetween, between, draw_sample, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
@@ -62,21 +62,13 @@ def sweep(
         ]
         curve = [(at / across[0], number / up[0]) for at, number in _curve(claim, mine, steps, logarithmic)]
         title = mine[0].case.title
-        panel.plot(*_columns(curve), color=colour, linestyle=(0, (5, 3)), linewidth=1.4, label=f"{title}, predicted")
+        panel.plot(*_columns(curve), color=colour, linestyle=DASHED, linewidth=1.4, label=f"{title}, predicted")
         face = PAPER if is_open else colour
         below = _hidden_by(index, names, shown)  # so that every arm is seen: rings around the marks of later arms
         face = PAPER if below else face
         for each in mine:
-            result = each.result
-            if result.measured and len(result.sample.figures) > 1:
-                at = _at(each) / across[0]
-                numbers = [number / up[0] for number in result.sample.numbers]
-                seeds: Any = {"color": colour, "alpha": 0.35, "markersize": 4, "clip_on": False}
-                panel.plot([at] * len(numbers), numbers, "o", label=f"{title}, a trial", **seeds)
-                interval = [end / up[0] for end in drawn_ends(result.measured)]
-                panel.plot([at, at], interval, color=colour, linewidth=2, label=f"{title}, interval")
-                if result.measured.high == inf:
-                    onwards(panel, (at, interval[1]), True, colour, is_upright=True)
+            if len(each.result.sample.figures) > 1:
+                draw_sample(panel, _at(each) / across[0], each.result, up[0], colour, title, is_upright=True)
         shape: Any = {"marker": marker, "markerfacecolor": face, "markersize": 6.5 + 4 * below, "clip_on": False}
         panel.plot(*_columns(measured), color=colour, linestyle="", label=title, **shape)
         if len(names) > 1 and (curve or measured):

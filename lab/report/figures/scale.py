@@ -1,18 +1,21 @@
-"""Choose suitable units for the figures of a drawing, and interpolate between points of a sweep."""
+"""Scale and draw the figures of a drawing, and interpolate between points of a sweep."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass, replace
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 import msgspec
+from matplotlib.axes import Axes
 from msgspec import structs
 
 from lab.errors import LabError
+from lab.report.drawing import onwards
 from lab.units import SCALES, Quantity, Value
+from lab.verdict import Result
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 _OPEN = 1.25  # where an interval without an upper bound ends in a drawing
@@ -44,6 +47,28 @@ def drawn_ends(value: Value) -> tuple[float, float]:
     """Return the ends of a figure's interval. If it has no upper bound, its drawing ends beyond the figure."""
     low, high = value.bounds
     return low, high if isfinite(high) else _OPEN * max(low, value.number)
+
+
+def draw_sample(
+    panel: Axes, at: float, result: Result, factor: float, colour: str, name: str, is_upright: bool
+) -> None:
+    """Draw the figure of each trial as a point, and the interval of their mean or median, at one place of an axis.
+
+    The figures are divided by `factor`, and increase upwards or to the right. Without a measurement, draw nothing.
+    """
+    if result.measured is None:
+        return
+
+    def plot(figures: Sequence[float], *style: str, **options: Any) -> None:
+        places = [at] * len(figures)
+        panel.plot(*((places, figures) if is_upright else (figures, places)), *style, color=colour, **options)
+
+    numbers = [number / factor for number in result.sample.numbers]
+    plot(numbers, "o", alpha=0.35, markersize=4, clip_on=False, label=f"{name}, a trial")
+    ends = [end / factor for end in drawn_ends(result.measured)]
+    plot(ends, linewidth=2, label=f"{name}, interval")
+    if result.measured.high == inf:
+        onwards(panel, (at, ends[1]) if is_upright else (ends[1], at), True, colour, is_upright)
 
 
 def between(low: Any, high: Any, share: float) -> Any:

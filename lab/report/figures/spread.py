@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import inf
 
 from matplotlib.axes import Axes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from lab.report import wording
-from lab.report.drawing import ARMS, INK, PREDICTED, Label, axes, draw, labels, onwards, picture
-from lab.report.figures.scale import drawn_ends, scale_of
+from lab.report.drawing import ARMS, DASHED, INK, PREDICTED, Label, axes, draw, labels, picture
+from lab.report.figures.scale import draw_sample, scale_of
 from lab.report.html import Html
 from lab.report.tested import TestedCase, TestedClaim
 
@@ -56,26 +55,7 @@ def _rows(panel: Axes, name: str, group: Sequence[TestedCase]) -> None:
     for row, each in enumerate(group):
         measured, predicted = each.result.measured, each.result.predicted
         assert measured is not None
-        numbers = [number / factor for number in each.result.sample.numbers]
-        panel.plot(
-            numbers,
-            [row] * len(numbers),
-            "o",
-            color=ARMS[0],
-            alpha=0.35,
-            markersize=4,
-            clip_on=False,
-            label=f"{each.label}, a trial",
-        )
-        panel.plot(
-            [end / factor for end in drawn_ends(measured)],
-            [row, row],
-            color=ARMS[0],
-            linewidth=2,
-            label=f"{each.label}, interval",
-        )
-        if measured.high == inf:
-            onwards(panel, (drawn_ends(measured)[1] / factor, row), True, ARMS[0])
+        draw_sample(panel, row, each.result, factor, ARMS[0], each.label, is_upright=False)
         panel.plot(
             [measured.number / factor], [row], "o", color=ARMS[0], markersize=7.5, clip_on=False, label=each.label
         )
@@ -111,27 +91,7 @@ def _swept(panel: Axes, name: str, group: Sequence[TestedCase], axis: str) -> No
         colour = ARMS[index % len(ARMS)]
         points = [(each.case.value.number / across, each.result) for each in mine if each.case.value]
         for at, result in points:
-            numbers = [number / up for number in result.sample.numbers]
-            panel.plot(
-                [at] * len(numbers),
-                numbers,
-                "o",
-                color=colour,
-                alpha=0.35,
-                markersize=4,
-                clip_on=False,
-                label=f"{arm}, a trial",
-            )
-            if result.measured:
-                panel.plot(
-                    [at, at],
-                    [end / up for end in drawn_ends(result.measured)],
-                    color=colour,
-                    linewidth=2,
-                    label=f"{arm}, interval",
-                )
-                if result.measured.high == inf:
-                    onwards(panel, (at, drawn_ends(result.measured)[1] / up), True, colour, is_upright=True)
+            draw_sample(panel, at, result, up, colour, arm, is_upright=True)
         middle = [(at, result.measured.number / up) for at, result in points if result.measured]
         panel.plot(
             *zip(*middle, strict=True), "o-", color=colour, markersize=6.5, linewidth=1, clip_on=False, label=arm
@@ -139,7 +99,7 @@ def _swept(panel: Axes, name: str, group: Sequence[TestedCase], axis: str) -> No
         foretold = [(at, result.predicted.number / up) for at, result in points if result.predicted]
         if foretold:
             name = f"{arm}, predicted"
-            panel.plot(*zip(*foretold, strict=True), color=colour, linestyle=(0, (5, 3)), linewidth=1.4, label=name)
+            panel.plot(*zip(*foretold, strict=True), color=colour, linestyle=DASHED, linewidth=1.4, label=name)
         ends.append(Label(middle[-1][1], mine[0].case.title, colour))
     for axis_of in (panel.xaxis, panel.yaxis):
         axis_of.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
