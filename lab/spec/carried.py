@@ -160,13 +160,8 @@ def _own(topology: TopologyPart, carriers: Carriers, name: str) -> Iterator[tupl
         for node in link.ends:
             if not (below := carriers.below(name, node)):
                 yield ("links", name), f"'{node}' has no other link that could carry the tunnel; give it one"
-            elif any(below[0] in links for links in _part(topology, node).values()):
+            elif any(below[0] in links for links in topology.node(node).vrfs.values()):
                 yield ("links", name), f"its packets would leave '{node}' through '{below[0]}', which is in a VRF"
-
-
-def _part(topology: TopologyPart, node: str) -> Mapping[str, tuple[str, ...]]:
-    part = topology.hosts.get(node) or topology.routers.get(node)
-    return part.vrfs if part else {}
 
 
 def _bond(carriers: Carriers, name: str) -> Iterator[tuple[Place, str]]:

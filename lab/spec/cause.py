@@ -12,22 +12,34 @@ from typing import ClassVar
 from lab.guest.typed import Declared
 
 
+class _Explained(Declared):
+    """Checks that an explanation has its sentence."""
+
+    says: str
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.says.strip():
+            raise ValueError("a cause needs a sentence")
+
+
+class _Unfitted(_Explained):
+    """Explains without fitted parameters and assumptions."""
+
+    terms: ClassVar[str] = ""
+    between: ClassVar[tuple[str, ...]] = ()
+
+
 @dataclass(frozen=True)
-class Demonstrated(Declared):
+class Demonstrated(_Unfitted):
     """Explains without fitted parameters: the arm makes the change in the sentence, and gives the article's figure."""
 
     says: str
     grade: ClassVar[str] = "demonstrated"
-    terms: ClassVar[str] = ""
-    between: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _said(self.says)
 
 
 @dataclass(frozen=True)
-class Consistent(Declared):
+class Consistent(_Explained):
     """Explains with a parameter fitted to one of the article's figures, or an assumption about the article's machines.
 
     `between` names two arms. Use it if no arm can give the article's figure exactly: the article's figure must then be
@@ -42,7 +54,6 @@ class Consistent(Declared):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        _said(self.says)
         if not self.fitted and not self.assumed:
             raise ValueError("a consistent cause needs fitted=... or assumed=...; without either, use Demonstrated")
         if len(self.between) not in (0, 2):
@@ -57,22 +68,11 @@ class Consistent(Declared):
 
 
 @dataclass(frozen=True)
-class Refutes(Declared):
+class Refutes(_Unfitted):
     """Refutes an explanation without fitted parameters: under it, the arm would give the figure, but does not."""
 
     says: str
     grade: ClassVar[str] = "refutes"
-    terms: ClassVar[str] = ""
-    between: ClassVar[tuple[str, ...]] = ()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _said(self.says)
 
 
 Cause = Demonstrated | Consistent | Refutes
-
-
-def _said(says: str) -> None:
-    if not says.strip():
-        raise ValueError("a cause needs a sentence")

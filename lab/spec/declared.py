@@ -41,12 +41,11 @@ class RouteTables:
         """Return the routes of every host and router. Raises Mistakes with every route that a node cannot have."""
         found: dict[str, tuple[Route, ...]] = {}
         mistakes: list[tuple[Place, str]] = []
-        for kind, parts in (("hosts", self.topology.hosts), ("routers", self.topology.routers)):
-            for node, part in parts.items():
-                try:
-                    found[node] = self._of(node, part)
-                except Mistakes as error:
-                    mistakes += [((kind, node, "routes", *place), message) for place, message in error.found]
+        for kind, node, part in self.topology.nodes():
+            try:
+                found[node] = self._of(node, part)
+            except Mistakes as error:
+                mistakes += [((kind, node, "routes", *place), message) for place, message in error.found]
         if mistakes:
             raise Mistakes(mistakes)
         return found
@@ -75,9 +74,6 @@ class RouteTables:
             left = [each for each in automatic if not _replaced(each, own)] if own else automatic
             every += [structs.replace(each, table=table) if vrf else each for each in (*left, *own)]
         return tuple(every)
-
-    def _part(self, node: str) -> NodePart:
-        return self.topology.hosts.get(node) or self.topology.routers.get(node) or NodePart()
 
     def _resolved(self, node: str, route: RoutePart) -> Iterator[tuple[str, Route]]:
         """Yield (VRF, route) for each IP version that the destination and all next hops have."""
@@ -206,7 +202,7 @@ class RouteTables:
             return f"no node has the address {via}; name a neighbour"
         forwards = hop in self.topology.routers or any(
             values.get(name, "0") != "0"
-            for values in (self.topology.sysctls, self._part(hop).sysctls)
+            for values in (self.topology.sysctls, self.topology.node(hop).sysctls)
             for name in FORWARDING[target.version]
         )
         is_end = target.num_addresses == 1 and self._owners.get(str(target.network_address)) == hop
@@ -263,11 +259,11 @@ class RouteTables:
         """Return the next hop of the automatic route that leads to `target`, on-link or through a router."""
         members = (end for subnet in self.subnets for end in subnet.members)
         ends = {self.routing.interfaces[end]: end for end in members if end[1] == node}
-        for vrf in ("", *self._part(node).vrfs):
+        for vrf in ("", *self.topology.node(node).vrfs):
             for subnet, end in self.routing.attached((node, vrf), version):
                 if _within(target, subnet.prefixes[version]):
                     return [(end, None, 1)]
-        for vrf in ("", *self._part(node).vrfs):
+        for vrf in ("", *self.topology.node(node).vrfs):
             for route in self.routing.of(node, vrf):
                 around = ipaddress.ip_network(route.to)
                 if around.version == version and _within(target, around):

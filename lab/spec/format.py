@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -215,3 +215,12 @@ class TopologyPart(Part):
     """
     names: Literal["ipv4", "ipv6"] | None = None
     """The only IP version to which a node's name resolves. Default: both, and programs prefer IPv4."""
+
+    def nodes(self) -> Iterator[tuple[Literal["hosts", "routers"], str, NodePart]]:
+        """Yield (the key that holds it, name, settings) for each host and then for each router."""
+        yield from (("hosts", name, part) for name, part in self.hosts.items())
+        yield from (("routers", name, part) for name, part in self.routers.items())
+
+    def node(self, name: str) -> NodePart:
+        """Return the settings of a host or a router. A switch has none."""
+        return self.hosts.get(name) or self.routers.get(name) or NodePart()

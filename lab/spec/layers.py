@@ -49,27 +49,26 @@ def name(topology: TopologyPart, names: dict[End, str]) -> None:
 
 def _vrfs(topology: TopologyPart, names: Mapping[End, str]) -> Iterator[tuple[Place, str]]:
     bonded = Carriers.of(topology).bonded
-    for kind, parts in (("hosts", topology.hosts), ("routers", topology.routers)):
-        for node, part in parts.items():
-            own = [link for link, end in names if end == node]
-            taken: dict[str, str] = {}
-            for vrf, links in part.vrfs.items():
-                if vrf in ("all", "default"):  # they stand for interfaces under /proc/sys/net/ipv4/conf
-                    yield (
-                        (kind, node, "vrfs", vrf),
-                        f"Linux allows no interface called '{vrf}'; choose a different name",
-                    )
-                elif vrf in (*(names[link, node] for link in own), "lo") or _OWN.fullmatch(vrf):
-                    yield (kind, node, "vrfs", vrf), f"'{vrf}' is the name of an interface; choose a different name"
-                for index, link in enumerate(links):
-                    place: Place = (kind, node, "vrfs", vrf, index)
-                    if link not in own:
-                        yield place, f"'{link}' is not a link of '{node}'{instead(link, own)}"
-                    elif link in bonded:
-                        yield place, f"'{link}' is part of the bond '{bonded[link]}'; name the bond"
-                    elif link in taken:
-                        yield place, f"'{link}' is already in the VRF '{taken[link]}'"
-                    taken.setdefault(link, vrf)
+    for kind, node, part in topology.nodes():
+        own = [link for link, end in names if end == node]
+        taken: dict[str, str] = {}
+        for vrf, links in part.vrfs.items():
+            if vrf in ("all", "default"):  # they stand for interfaces under /proc/sys/net/ipv4/conf
+                yield (
+                    (kind, node, "vrfs", vrf),
+                    f"Linux allows no interface called '{vrf}'; choose a different name",
+                )
+            elif vrf in (*(names[link, node] for link in own), "lo") or _OWN.fullmatch(vrf):
+                yield (kind, node, "vrfs", vrf), f"'{vrf}' is the name of an interface; choose a different name"
+            for index, link in enumerate(links):
+                place: Place = (kind, node, "vrfs", vrf, index)
+                if link not in own:
+                    yield place, f"'{link}' is not a link of '{node}'{instead(link, own)}"
+                elif link in bonded:
+                    yield place, f"'{link}' is part of the bond '{bonded[link]}'; name the bond"
+                elif link in taken:
+                    yield place, f"'{link}' is already in the VRF '{taken[link]}'"
+                taken.setdefault(link, vrf)
 
 
 def macs(topology: TopologyPart) -> dict[End, str]:

@@ -53,16 +53,13 @@ def declared_twice(
     topology: TopologyPart, found: Trees, routes: Mapping[str, tuple[Route, ...]]
 ) -> Iterator[tuple[Place, str]]:
     """Yield the declared routes of sources and receivers to their own groups, which already have a route."""
-    for kind, parts in (("hosts", topology.hosts), ("routers", topology.routers)):
-        for node in parts:
-            own = {route.to for route in found.routes.get(node, ())}
-            for route in routes[node]:
-                if route.to in own and not route.metric and not route.table:
-                    group = route.to.split("/")[0]
-                    message = (
-                        f"the group {group} already gives '{node}' a route; leave out its declared route to {group}"
-                    )
-                    yield (kind, node, "routes"), message
+    for kind, node, _ in topology.nodes():
+        own = {route.to for route in found.routes.get(node, ())}
+        for route in routes[node]:
+            if route.to in own and not route.metric and not route.table:
+                group = route.to.split("/")[0]
+                message = f"the group {group} already gives '{node}' a route; leave out its declared route to {group}"
+                yield (kind, node, "routes"), message
 
 
 def _too_many(found: Trees, groups: list[str]) -> Iterator[tuple[Place, str]]:

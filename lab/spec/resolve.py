@@ -14,7 +14,7 @@ from lab.spec.addressing import End, mtu, subnets
 from lab.spec.declared import RouteTables, tables_of
 from lab.spec.direction import AMPLE, JitterPart
 from lab.spec.document import Place
-from lab.spec.format import NodePart, TopologyPart
+from lab.spec.format import TopologyPart
 from lab.spec.parts import Mistakes
 from lab.spec.routing import Routing
 from lab.units import Duration, Rate, Size
@@ -114,7 +114,7 @@ def _interface_names(topology: TopologyPart) -> dict[End, str]:
 
 
 def _vrfs(topology: TopologyPart, node: str, names: dict[End, str]) -> tuple[Vrf, ...]:
-    part = _node(topology, node)
+    part = topology.node(node)
     tables = tables_of(part)
     return tuple(Vrf(vrf, tables[vrf], tuple(names[link, node] for link in links)) for vrf, links in part.vrfs.items())
 
@@ -125,11 +125,7 @@ def _sysctls(topology: TopologyPart, node: str, versions: set[int] | None) -> di
         sysctls |= baseline.ROUTER
     if versions is not None and 6 not in versions:
         sysctls |= baseline.IPV4_ONLY
-    return sysctls | topology.sysctls | _node(topology, node).sysctls
-
-
-def _node(topology: TopologyPart, name: str) -> NodePart:
-    return topology.hosts.get(name) or topology.routers.get(name) or NodePart()
+    return sysctls | topology.sysctls | topology.node(node).sysctls
 
 
 def _link(
@@ -160,7 +156,7 @@ def _ends(
 
 def _interface(topology: TopologyPart, end: End, name: str, mac: str, addresses: dict[int, str]) -> Interface:
     link, node = end
-    own, shared = topology.links[link].ends[node], _node(topology, node)
+    own, shared = topology.links[link].ends[node], topology.node(node)
 
     def choose(key: str) -> Any:
         return getattr(shared, key) if getattr(own, key) is None else getattr(own, key)

@@ -37,8 +37,7 @@ class Routing:
     def vrf_of(self, end: End) -> str:
         """Return the name of the VRF that an end of a link is in, or ""."""
         link, node = end
-        part = self.topology.hosts.get(node) or self.topology.routers.get(node)
-        return next((name for name, links in part.vrfs.items() if link in links), "") if part else ""
+        return next((name for name, links in self.topology.node(node).vrfs.items() if link in links), "")
 
     def mtu(self, end: End) -> Size:
         """Return the largest IP packet that a node can send through this end."""

@@ -24,6 +24,17 @@ class _Reasoned(Declared):
             raise ValueError("a tolerance needs its reason: because='...'")
 
 
+class _Beyond(_Reasoned):
+    """Checks that a margin is not negative."""
+
+    margin: Figure
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if Value.of(self.margin).number < 0:
+            raise ValueError(f"a margin of {self.margin} should not be below zero")
+
+
 @dataclass(frozen=True)
 class Within(_Reasoned):
     """Accepts values from the figure divided by 1 + `ratio` to the figure times 1 + `ratio`. Use 0.05 for 5 %.
@@ -147,7 +158,7 @@ class AtMost(_Reasoned):
 
 
 @dataclass(frozen=True)
-class Above(_Reasoned):
+class Above(_Beyond):
     """Accepts only values above the figure by a margin, for a claim of "more" without a number.
 
     The margin is a quantity in the figure's unit: the smallest difference that the claim's words can mean.
@@ -156,10 +167,6 @@ class Above(_Reasoned):
     margin: Figure
     because: str
     sign: ClassVar[str] = "> "
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _margin(self.margin)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
         """Return the next number above figure + margin, and inf. Raises ValueError if the units differ."""
@@ -170,16 +177,12 @@ class Above(_Reasoned):
 
 
 @dataclass(frozen=True)
-class Below(_Reasoned):
+class Below(_Beyond):
     """Accepts only values below the figure by a margin, for a claim of "less" without a number."""
 
     margin: Figure
     because: str
     sign: ClassVar[str] = "< "
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _margin(self.margin)
 
     def bounds(self, figure: Value) -> tuple[float, float]:
         """Return -inf and the next number below figure - margin. Raises ValueError if the units differ."""
@@ -190,11 +193,6 @@ class Below(_Reasoned):
 
 
 Tolerance = Within | Odds | Exactly | Absolute | AtLeast | AtMost | Above | Below
-
-
-def _margin(margin: Figure) -> None:
-    if Value.of(margin).number < 0:
-        raise ValueError(f"a margin of {margin} should not be below zero")
 
 
 def _room(margin: Figure, figure: Value) -> float:

@@ -152,8 +152,7 @@ def _unknown_sysctls(part: TopologyPart, network: Network) -> Iterator[tuple[Pla
 
 def _sysctls(part: TopologyPart) -> Iterator[tuple[Place, Mapping[str, str]]]:
     yield ("sysctls",), part.sysctls
-    yield from ((("hosts", name, "sysctls"), node.sysctls) for name, node in part.hosts.items())
-    yield from ((("routers", name, "sysctls"), node.sysctls) for name, node in part.routers.items())
+    yield from (((kind, name, "sysctls"), node.sysctls) for kind, name, node in part.nodes())
 
 
 def _at(place: Place, message: str) -> str:
