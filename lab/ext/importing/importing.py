@@ -66,7 +66,7 @@ class ImportedTopology:
         return {
             "topology": self.text,
             "beside": dict(self.beside),
-            "untaken": [{"file": each.file, "line": each.line, "message": each.message} for each in self.untaken],
+            "untaken": [each.plain() for each in self.untaken],
         }
 
     def write(self, out: Path) -> tuple[Path, ...]:

@@ -220,17 +220,9 @@ def patch() -> None:
     for name in ("ping", "pingAll", "pingAllFull", "pingPair", "pingFull", "iperf", "runCpuLimitTest", "waitConnected"):
         setattr(net, name, measured)
     net.interact = stop
-    results: dict[str, Callable[[], Any]] = {
-        "cmd": str,
-        "cmdPrint": str,
-        "sendCmd": str,
-        "waitOutput": str,
-        "monitor": str,
-        "pcmd": str,
-    }
-    for name, result in results.items():
+    for name in ("cmd", "cmdPrint", "sendCmd", "waitOutput", "monitor", "pcmd"):
         if hasattr(node, name):
-            setattr(node, name, noting(getattr(node, name), result))
+            setattr(node, name, noting(getattr(node, name), str))
     node.popen = noting(node.popen, ended)
     node.pexec = noting(node.pexec, lambda: ("", "", 0))
     node.setIP, mininet.link.Intf.setIP = set_ip(node.setIP), set_ip(mininet.link.Intf.setIP)

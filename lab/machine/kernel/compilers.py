@@ -14,7 +14,7 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -65,13 +65,8 @@ def confined(
     """
     version = landlock.abi()
     places = [str(each.absolute()) for each in writable]
-    orders = {
-        "landlock": _landlock(version, compiler, writable, readable, runs_code) if version else None,
-        "filter": base64.b64encode(seccomp.program(seccomp.calls_of_builds())).decode(),
-        "limits": limits.plain(),
-        "apart": places if runs_code and _stands_apart() else [],
-    }
-    return [sys.executable, "-I", "-S", "-B", confine.__file__, json.dumps(orders)]
+    allowed = _landlock(version, compiler, writable, readable, runs_code) if version else None
+    return _command(allowed, limits.plain(), places if runs_code and _stands_apart() else [])
 
 
 def need_confinement(what: str, runs_code: bool) -> None:
@@ -86,6 +81,13 @@ def need_confinement(what: str, runs_code: bool) -> None:
         f"{what} is not compiled: this machine has no {lacking}, which keeps foreign code inside; --trust compiles it "
         "with all that you may do"
     )
+
+
+def _command(allowed: Mapping[str, object] | None, limits: Mapping[str, int], apart: Sequence[str]) -> list[str]:
+    """Return the command that runs `confine` with these orders."""
+    calls = base64.b64encode(seccomp.program(seccomp.calls_of_builds())).decode()
+    orders = {"landlock": allowed, "filter": calls, "limits": limits, "apart": apart}
+    return [sys.executable, "-I", "-S", "-B", confine.__file__, json.dumps(orders)]
 
 
 def _landlock(
@@ -116,11 +118,5 @@ def _landlock(
 def _stands_apart() -> bool:
     """Return whether a process can have its own mounts and its own network here, after a test."""
     with tempfile.TemporaryDirectory(prefix="replab-apart-") as folder:
-        orders: dict[str, object] = {
-            "landlock": None,
-            "filter": base64.b64encode(seccomp.program(seccomp.calls_of_builds())).decode(),
-            "limits": {},
-            "apart": [folder],
-        }
-        command = [sys.executable, "-I", "-S", "-B", confine.__file__, json.dumps(orders), "true"]
+        command = [*_command(None, {}, [folder]), "true"]
         return not subprocess.run(command, cwd=folder, capture_output=True).returncode
