@@ -123,7 +123,7 @@ def journeys(record: Record, of: Protocol = "UDP", sender: str = "sender", recei
     The first arrival of a packet counts. Raises MetricError if a host was not captured, if no such packet was sent, if
     packets were fragmented, or if two packets look alike.
     """
-    ends = _addresses(record, sender), _addresses(record, receiver)
+    ends = addresses_of(record, sender), addresses_of(record, receiver)
     (rows, sent_ns), (others, came_ns) = (_rows(capture_of(record, node), of, *ends) for node in (sender, receiver))
     if not len(rows):
         raise MetricError(f"the capture of '{sender}' has no {of} packet with data to '{receiver}'")
@@ -136,7 +136,8 @@ def journeys(record: Record, of: Protocol = "UDP", sender: str = "sender", recei
     return Journeys(sent_ns, came)
 
 
-def _addresses(record: Record, node: str) -> frozenset[str]:
+def addresses_of(record: Record, node: str) -> frozenset[str]:
+    """Return the addresses of a host's ends of links."""
     links: list[dict[str, Any]] = record.trial.network["links"]
     ends = [end for link in links for end in link["ends"] if end["node"] == node]
     return frozenset(address.split("/")[0] for end in ends for address in end["addresses"])

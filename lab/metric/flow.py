@@ -280,8 +280,8 @@ class _Reader:
         self._ways = [
             _Way(
                 key=None if way is None else census.keys[way],
-                seq=_Unwrapped(own),
-                ack=_Unwrapped(other),
+                seq=Unwrapped(own),
+                ack=Unwrapped(other),
                 shift=0 if None in shifts else shift or 0,
             )
             for way, own, other, shift in zip(ways, first, first[::-1], shifts, strict=True)
@@ -310,18 +310,21 @@ def _origin(census: Census, way: int | None, other: int | None) -> int:
     return census.first_ack.get(other, 0) if other is not None else 0
 
 
-class _Unwrapped:
-    """Unwraps numbers modulo 2^32 to distances from `origin`. Each number is within 2^31 of the previous one."""
+@dataclass(slots=True)
+class Unwrapped:
+    """Unwraps numbers modulo 2^32 to distances from the first `last`. Each is within 2^31 of the previous number."""
 
-    def __init__(self, origin: int) -> None:
-        self._last, self._distance = origin, 0
+    last: int | None = None  # the previous number; None: distances are from the first number
+    distance: int = 0
 
     def next(self, numbers: Ints) -> Ints:
         """Return the distances of the next numbers."""
-        steps = np.diff(numbers.astype(np.uint32), prepend=np.uint32(self._last))
-        found = self._distance + np.cumsum(steps.view(np.int32), dtype=np.int64)
-        if len(found):
-            self._last, self._distance = int(numbers[-1]), int(found[-1])
+        if not len(numbers):
+            return np.zeros(0, np.int64)
+        last = int(numbers[0]) if self.last is None else self.last
+        steps = np.diff(numbers.astype(np.uint32), prepend=np.uint32(last))
+        found = self.distance + np.cumsum(steps.view(np.int32), dtype=np.int64)
+        self.last, self.distance = int(numbers[-1]), int(found[-1])
         return found
 
 
@@ -330,8 +333,8 @@ class _Way:
     """Reads one direction of a connection."""
 
     key: int | None  # of its packets; None without any
-    seq: _Unwrapped
-    ack: _Unwrapped
+    seq: Unwrapped
+    ack: Unwrapped
     shift: int
     reached: int = _NOTHING
 

@@ -12,6 +12,7 @@ from lab.errors import LabError
 from lab.guest import outputs
 from lab.metric import Capture, Connection, bulk, sack_blocks
 from lab.metric.arrays import Ints
+from lab.metric.datagrams import addresses_of
 from lab.metric.tcp_info import Samples, read
 from lab.record.record import Record
 from lab.report.chart import Line, Panel, chart
@@ -207,14 +208,8 @@ def flow_of(record: Record, name: str) -> DrawnFlow | None:
     except LabError:
         return None
     node = name.split(".")[1]
-    addresses = {
-        address.split("/")[0]
-        for link in record.trial.network["links"]
-        for end in link["ends"]
-        if end["node"] == node
-        for address in end["addresses"]
-    }
-    return DrawnFlow(capture, connection, _samples(record, node, connection), str(connection.flow.source) in addresses)
+    at_sender = connection.flow.source in addresses_of(record, node)
+    return DrawnFlow(capture, connection, _samples(record, node, connection), at_sender)
 
 
 def _samples(record: Record, node: str, connection: Connection) -> Samples | None:

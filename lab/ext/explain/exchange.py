@@ -7,6 +7,7 @@ from functools import cached_property
 
 from lab.ext.explain.connections import Rows
 from lab.metric.arrays import Bools, Floats, Ints, np
+from lab.metric.flow import Unwrapped
 from lab.metric.packets import ACK, FIN, PSH, RST, SYN
 
 NEVER = np.iinfo(np.int64).min
@@ -15,31 +16,13 @@ HZ_300 = 1e9 / 300  # ns: the period of the timestamps of a kernel before 4.13 w
 
 
 @dataclass
-class Unwrapping:
-    """Unwraps numbers modulo 2^32, batch by batch. Numbers count from the first one."""
-
-    last: int | None = None
-    distance: int = 0
-
-    def next(self, numbers: Ints) -> Ints:
-        """Return the distances of the next numbers from the first number."""
-        if not len(numbers):
-            return np.zeros(0, np.int64)
-        last = int(numbers[0]) if self.last is None else self.last
-        steps = np.diff(numbers.astype(np.uint32), prepend=np.uint32(last)).view(np.int32)
-        found = self.distance + np.cumsum(steps, dtype=np.int64)
-        self.last, self.distance = int(numbers[-1]), int(found[-1])
-        return found
-
-
-@dataclass
 class State:
     """Carries what one batch of a connection's packets leaves for the next."""
 
-    seq: Unwrapping
-    ack: Unwrapping
-    value: Unwrapping  # of the sender's timestamps
-    echo: Unwrapping  # of the receiver's
+    seq: Unwrapped
+    ack: Unwrapped
+    value: Unwrapped  # of the sender's timestamps
+    echo: Unwrapped  # of the receiver's
     tick: int | None = None  # ns, of the sender's timestamps
     least: int | None = None  # ns: the least difference between the capture's clock and the sender's
     highest: int = NEVER
@@ -49,7 +32,7 @@ class State:
     @classmethod
     def of(cls, isn: int) -> State:
         """Return the state before the first packet. Sequence numbers count from `isn`."""
-        return cls(Unwrapping(isn), Unwrapping(isn), Unwrapping(), Unwrapping())
+        return cls(Unwrapped(isn), Unwrapped(isn), Unwrapped(), Unwrapped())
 
 
 @dataclass

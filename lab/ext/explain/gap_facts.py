@@ -151,7 +151,9 @@ class Gaps:
     @cached_property
     def closed(self) -> Bools:
         """Return whether the receive window was zero within each gap."""
-        return _closed(self.found, self.ack_before, self.ack_after)
+        count = np.concatenate(([0], np.cumsum(self.found.closed)))
+        closed: Bools = count[self.ack_after + 1] > count[np.maximum(self.ack_before, 0)]
+        return closed
 
     @cached_property
     def drained(self) -> Bools:
@@ -163,7 +165,12 @@ class Gaps:
     @cached_property
     def message(self) -> Ints:
         """Return when the last message of the other end arrived within each gap; NEVER for none."""
-        return _message(self.found, self.view, self.ack_before, self.ack_after)
+        carries, before, after = self.found.carries, self.ack_before, self.ack_after
+        if not carries.any():
+            return np.full(len(before), NEVER)
+        last = np.maximum.accumulate(np.where(carries, np.arange(len(carries)), -1))
+        at = np.where(after >= 0, last[np.maximum(after, 0)], -1)
+        return np.where(at > before, self.view.arrived[np.maximum(at, 0)], NEVER)
 
     @cached_property
     def turn(self) -> Bools:
@@ -199,8 +206,21 @@ class Gaps:
         return found
 
     def silent(self, moment: Ints | int) -> Ints:
-        """Return the bytes that ACKs in each gap acknowledged without releasing a segment."""
-        return _silent(self.found, self.view, self.ack_before, self.ack_after, moment)
+        """Return the bytes that ACKs in each gap acknowledged without releasing a segment; 0 with a SACK block there.
+
+        The ACK that released one does not count, nor do ACKs less than `moment` before it.
+        """
+        found, arrived, first, last = self.found, self.view.arrived, self.ack_before, self.ack_after
+        if not len(arrived):
+            return np.zeros(len(first), np.int64)
+        before = last - 1
+        if np.any(moment):
+            edge = arrived[np.maximum(last, 0)] - moment
+            before = np.minimum(np.searchsorted(arrived, edge, side="left") - 1, before)
+        blocks = np.concatenate(([0], np.cumsum(found.sack_right != NEVER)))
+        known = np.maximum(first, 0)
+        whole = (before > first) & (first >= 0) & (blocks[last + 1] == blocks[known])
+        return np.where(whole, found.ack[np.maximum(before, 0)] - found.ack[known], 0)
 
     @cached_property
     def spaced(self) -> Bools:
@@ -316,36 +336,3 @@ def _fills(found: SegmentsAndAcks, two: Ints, ack1: Ints, mss: int) -> Bools:
     largest = np.maximum.accumulate(found.edge - found.ack)[at]
     fills: Bools = (found.end[two] == found.edge[at]) & (size < mss) & (2 * size < largest) & ~found.again[two]
     return fills & (ack1 >= 0)
-
-
-def _message(found: SegmentsAndAcks, view: SenderView, ack0: Ints, ack1: Ints) -> Ints:
-    """Return when the last message of the other end arrived within each gap; NEVER for none."""
-    if not found.carries.any():
-        return np.full(len(ack0), NEVER)
-    last = np.maximum.accumulate(np.where(found.carries, np.arange(len(found.carries)), -1))
-    at = np.where(ack1 >= 0, last[np.maximum(ack1, 0)], -1)
-    return np.where(at > ack0, view.arrived[np.maximum(at, 0)], NEVER)
-
-
-def _silent(found: SegmentsAndAcks, view: SenderView, ack0: Ints, ack1: Ints, moment: Ints | int) -> Ints:
-    """Return the bytes that ACKs in each gap acknowledged without releasing a segment; 0 with a SACK block among them.
-
-    The ACK that released one does not count, nor do ACKs less than `moment` before it.
-    """
-    if not len(view.arrived):
-        return np.zeros(len(ack0), np.int64)
-    before = ack1 - 1
-    if np.any(moment):
-        edge = view.arrived[np.maximum(ack1, 0)] - moment
-        before = np.minimum(np.searchsorted(view.arrived, edge, side="left") - 1, before)
-    blocks = np.concatenate(([0], np.cumsum(found.sack_right != NEVER)))
-    first = np.maximum(ack0, 0)
-    whole = (before > ack0) & (ack0 >= 0) & (blocks[ack1 + 1] == blocks[first])
-    return np.where(whole, found.ack[np.maximum(before, 0)] - found.ack[first], 0)
-
-
-def _closed(found: SegmentsAndAcks, ack0: Ints, ack1: Ints) -> Bools:
-    """Return whether the window was zero within each gap."""
-    count = np.concatenate(([0], np.cumsum(found.closed)))
-    closed: Bools = count[ack1 + 1] > count[np.maximum(ack0, 0)]
-    return closed
