@@ -7,7 +7,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from lab.ext.explain.explaining import Explanation, explain
+from lab.ext.explain.explaining import Explanation, explain, look_closely
+from lab.ext.explain.measuring import SeenPath, measure
+from lab.ext.explain.planning import RebuildPlan, plan
 
 MSS = 1448
 START = 1_700_000_000 * 10**9
@@ -88,6 +90,16 @@ def explained(folder: Path, packets: Iterable[Packet]) -> Explanation:
     """Explain the only connection of a capture of these packets."""
     [found] = explain(written(folder, packets)).connections
     return found
+
+
+def measured(folder: Path, packets: Iterable[Packet]) -> SeenPath:
+    """Return what `lab explain --rebuild` finds in these packets."""
+    return measure(look_closely(written(folder, packets)))
+
+
+def planned(folder: Path, packets: Iterable[Packet]) -> RebuildPlan:
+    """Return the experiment that `lab explain --rebuild` makes of these packets."""
+    return plan(look_closely(written(folder, packets)))
 
 
 def pcapng(packets: Iterable[Packet], order: str = "<", lost: int = 0) -> bytes:

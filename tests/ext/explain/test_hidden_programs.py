@@ -6,19 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from lab.ext.explain.explaining import look_closely
-from lab.ext.explain.measuring import measure
-from lab.ext.explain.planning import RebuildPlan, plan
 from lab.units import Duration
-from tests.ext.explain.captures import ACK, FIN, Packet, handshake, written
+from tests.ext.explain.captures import ACK, FIN, Packet, handshake, measured, planned
 
 RTT = 20.0  # ms
 MSS = 1460
 OPEN = 4000  # the window's field: 512 kB with a scale of 7
-
-
-def _planned(tmp_path: Path, packets: list[Packet]) -> RebuildPlan:
-    return plan(look_closely(written(tmp_path, packets)))
 
 
 def _sent(at: float, start: int, end: int) -> list[Packet]:
@@ -37,7 +30,7 @@ def test_what_is_read_after_the_last_byte_does_not_hide_the_period(tmp_path: Pat
         end = until
     packets.append(Packet(900, back=True, ack=end, window=window))
     packets.append(Packet(2 * RTT + 1000, back=True, ack=end, window=window, flags=ACK | FIN))
-    fields = _planned(tmp_path, packets).program.fields
+    fields = planned(tmp_path, packets).program.fields
     assert (fields["block"], fields["rate"]) == (f"{block} B", "1.2 Mbit/s")
 
 
@@ -53,7 +46,7 @@ def test_a_reader_that_ends_long_after_the_data_shows_its_rate(tmp_path: Path, c
             packets.append(Packet(2 * RTT + 100, back=True, ack=end, window=OPEN))
     packets.append(Packet(21 * RTT, seq=end, flags=ACK | FIN))
     packets.append(Packet(2 * RTT + closes, back=True, ack=end + 1, window=OPEN, flags=ACK | FIN))
-    program = _planned(tmp_path, packets).program
+    program = planned(tmp_path, packets).program
     assert program.kind == kind
     assert program.fields.get("block") == (f"{20 * MSS} B" if kind == "PacedReader" else None)
 
@@ -73,7 +66,7 @@ def test_writes_more_frequent_than_round_trips_have_the_size_that_divides_their_
         seq = until
     packets += _sent(small, seq, 1 + 5850 * 1200)
     packets.append(Packet(small + RTT, back=True, ack=1 + 5850 * 1200, window=OPEN))
-    fields = _planned(tmp_path, packets).program.fields
+    fields = planned(tmp_path, packets).program.fields
     assert fields["block"] == "5850 B"
     assert Duration.of(str(fields["effort"])).ns == pytest.approx(650_000, rel=0.01)
 
@@ -89,7 +82,7 @@ def test_gaps_that_no_ack_ended_show_bbr_although_a_window_releases_most_segment
         packets.append(Packet(at, back=True, ack=1 + two * (turn + 1), window=OPEN))
         late = 1.2 if turn % each == each - 1 else 0.01
         packets.append(Packet(at + late, seq=1 + two * (turn + 10), size=two))
-    assert measure(look_closely(written(tmp_path, packets))).congestion == name
+    assert measured(tmp_path, packets).congestion == name
 
 
 def test_a_sender_whose_segments_follow_acks_is_not_bbr_although_it_keeps_its_flight(tmp_path: Path) -> None:
@@ -107,4 +100,4 @@ def test_a_sender_whose_segments_follow_acks_is_not_bbr_although_it_keeps_its_fl
         seq, at = seq + flight, at + 2 * RTT + 1
     packets += _sent(at, seq, seq + flight)
     packets.append(Packet(at + RTT, back=True, ack=seq + flight, window=OPEN))
-    assert measure(look_closely(written(tmp_path, packets))).congestion is None
+    assert measured(tmp_path, packets).congestion is None

@@ -13,23 +13,12 @@ from hypothesis import strategies as st
 
 from lab.errors import InputError
 from lab.ext.explain import files
-from lab.ext.explain.explaining import look_closely
-from lab.ext.explain.measuring import SeenPath, measure
-from lab.ext.explain.planning import RebuildPlan, plan
 from tests.examples import examples
-from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, handshake, windows, written
+from tests.ext.explain.captures import ACK, FIN, MSS, PSH, Packet, handshake, measured, planned, windows
 
 RTT = 20.0  # ms
 WINDOW = 40_000
 FRAME = MSS + 40 + 38  # these captures have no timestamps
-
-
-def _planned(tmp_path: Path, packets: list[Packet]) -> RebuildPlan:
-    return plan(look_closely(written(tmp_path, packets)))
-
-
-def _measured(tmp_path: Path, packets: list[Packet]) -> SeenPath:
-    return measure(look_closely(written(tmp_path, packets)))
 
 
 def _sent(at: float, start: int, end: int) -> list[Packet]:
@@ -65,25 +54,25 @@ def _read_slowly(
 
 @pytest.mark.parametrize(("hidden", "less"), [((), 0), ((3, 6, 7), 0), ((), 700)])
 def test_regular_reads_have_their_size_and_period(tmp_path: Path, hidden: Sequence[int], less: int) -> None:
-    made = _planned(tmp_path, _read_slowly([200 * turn for turn in range(1, 13)], 30_000, hidden, less))
+    made = planned(tmp_path, _read_slowly([200 * turn for turn in range(1, 13)], 30_000, hidden, less))
     fields = made.program.fields
     assert made.program.kind == "PacedReader"
     assert (fields["rate"], fields["block"], fields["duration"]) == ("1.2 Mbit/s", "30000 B", "2500.001 ms")
 
 
 def test_reads_of_a_connection_without_an_end_have_the_size_that_the_window_shows(tmp_path: Path) -> None:
-    fields = _planned(tmp_path, _read_slowly([200 * turn for turn in range(1, 13)], 30_000, ends=False)).program.fields
+    fields = planned(tmp_path, _read_slowly([200 * turn for turn in range(1, 13)], 30_000, ends=False)).program.fields
     assert fields["block"] == "30000 B"
 
 
 def test_irregular_reads_have_the_mean_rate_of_the_transfer(tmp_path: Path) -> None:
     reads = [130, 330, 610, 700, 990, 1030, 1400, 1570, 1600, 2000, 2290, 2400]
-    fields = _planned(tmp_path, _read_slowly(reads, 30_000)).program.fields
+    fields = planned(tmp_path, _read_slowly(reads, 30_000)).program.fields
     assert fields["rate"] == "1.2 Mbit/s"  # 12 blocks in 2.4 s
 
 
 def test_the_buffer_of_a_slow_reader_does_not_grow_beyond_what_its_window_shows(tmp_path: Path) -> None:
-    made = _planned(tmp_path, _read_slowly([200 * turn for turn in range(1, 13)], 30_000))
+    made = planned(tmp_path, _read_slowly([200 * turn for turn in range(1, 13)], 30_000))
     _, first, most = map(int, made.sysctls["receiver"]["net.ipv4.tcp_rmem"].value.split())
     assert first == most < 4 * WINDOW
 
@@ -97,12 +86,12 @@ def test_a_reader_shows_in_acks_that_wait_for_it(tmp_path: Path) -> None:
         packets += _sent(at - 98, first, end)
         packets += [Packet(at - 78, back=True, ack=first + 2 * MSS * pair, window=4000) for pair in range(1, 10)]
         packets += [Packet(at + RTT, back=True, ack=end, window=4000, flags=ACK | FIN if turn == 12 else ACK)]
-    fields = _planned(tmp_path, packets).program.fields
+    fields = planned(tmp_path, packets).program.fields
     assert (fields["block"], fields["rate"]) == (f"{block} B", "3.475 Mbit/s")
 
 
 def test_a_window_that_stays_full_is_read_segment_by_segment(tmp_path: Path) -> None:
-    assert _planned(tmp_path, windows(40, [45] * 20)).program.fields["watermark"] == "1 B"
+    assert planned(tmp_path, windows(40, [45] * 20)).program.fields["watermark"] == "1 B"
 
 
 def test_a_program_that_wakes_for_16_kib_and_reads_all_of_it_is_no_slow_reader(tmp_path: Path) -> None:
@@ -114,7 +103,7 @@ def test_a_program_that_wakes_for_16_kib_and_reads_all_of_it_is_no_slow_reader(t
         packets += _sent(at, end, end + 2 * MSS)
         end += 2 * MSS
         packets.append(Packet(at + RTT, back=True, ack=end, window=window - unread * 2 // 3))
-    program = _planned(tmp_path, packets).program
+    program = planned(tmp_path, packets).program
     assert program.kind == "Bulk"
     assert "watermark" not in program.fields  # the lab's own program does so
 
@@ -125,7 +114,7 @@ def test_goodput_does_not_count_what_was_acknowledged_when_the_first_segment_pas
     for turn in range(10):
         packets.append(Packet(100 + 200 * turn, seq=1 + 1000 * turn, size=1000, flags=ACK | PSH))
         packets.append(Packet(100 + 200 * turn, back=True, ack=1001 + 1000 * turn))
-    assert _planned(tmp_path, packets).goodput.bps == 9 * 8000 / 1.8
+    assert planned(tmp_path, packets).goodput.bps == 9 * 8000 / 1.8
 
 
 def _written_slowly(block: int, flight: int, cycle: float, together: int = 1, window: int = 65535) -> list[Packet]:
@@ -152,19 +141,19 @@ def test_the_pause_of_a_writer_begins_when_its_write_fits_into_the_send_buffer(t
     The program is woken whenever a third of it is free. Its write of 69 segments returns when the last 35.8 kB fit:
     after six thirds, 71.6 kB, which takes five round trips of ten segments.
     """
-    fields = _planned(tmp_path, _written_slowly(69 * MSS - 100, 10, 400)).program.fields
+    fields = planned(tmp_path, _written_slowly(69 * MSS - 100, 10, 400)).program.fields
     assert (fields["block"], fields["effort"]) == (f"{69 * MSS - 100} B", "299.95 ms")
-    fields = _planned(tmp_path, _written_slowly(20 * MSS - 100, 10, 400)).program.fields
+    fields = planned(tmp_path, _written_slowly(20 * MSS - 100, 10, 400)).program.fields
     assert fields["effort"] == "399.95 ms"  # it fits at once
 
 
 def test_writes_that_left_together_do_not_make_the_others_larger(tmp_path: Path) -> None:
-    fields = _planned(tmp_path, _written_slowly(20 * MSS - 100, 10, 400, together=3)).program.fields
+    fields = planned(tmp_path, _written_slowly(20 * MSS - 100, 10, 400, together=3)).program.fields
     assert (fields["block"], fields["effort"]) == (f"{20 * MSS - 100} B", "399.95 ms")
 
 
 def test_a_regular_writer_is_no_slow_reader_although_a_small_window_becomes_smaller(tmp_path: Path) -> None:
-    fields = _planned(tmp_path, _written_slowly(69 * MSS - 100, 10, 400, window=24_000)).program.fields
+    fields = planned(tmp_path, _written_slowly(69 * MSS - 100, 10, 400, window=24_000)).program.fields
     assert (fields["block"], fields["effort"]) == (
         f"{69 * MSS - 100} B",
         "399.95 ms",
@@ -180,7 +169,7 @@ def test_writes_that_do_not_show_one_by_one_have_the_period_of_the_others(tmp_pa
         packets += _sent(at, seq, until - (until - seq) % MSS if late else until)
         packets.append(Packet(at + cycle - 10 if late else at + 20, back=True, ack=until - (until - seq) % MSS))
         seq = until - (until - seq) % MSS if late else until
-    fields = _planned(tmp_path, packets).program.fields
+    fields = planned(tmp_path, packets).program.fields
     assert (fields["block"], fields["effort"]) == (f"{block} B", "49.95 ms")
 
 
@@ -189,7 +178,7 @@ def test_pauses_without_the_end_of_a_write_are_those_of_a_sender_that_spaces_seg
     for turn in range(400):
         packets.append(Packet(4 + 3 * turn, seq=1 + two * turn, size=two))
         packets.append(Packet(6 + 3 * turn, back=True, ack=1 + two * (turn + 1)))
-    made = _planned(tmp_path, packets)
+    made = planned(tmp_path, packets)
     assert (made.path.congestion, "effort" in made.program.fields) == ("bbr", False)
 
 
@@ -203,7 +192,7 @@ def test_acks_of_super_packets_show_the_rate_although_each_comes_with_others(tmp
         done = 2 * RTT * (1 + flight) + RTT + 2 * (place + 1)
         for pair in range(1, 6):
             packets.append(Packet(done + 0.01 * pair, back=True, ack=1 + number * size + 2 * MSS * pair, window=4000))
-    rate = _measured(tmp_path, packets).rate
+    rate = measured(tmp_path, packets).rate
     assert rate == pytest.approx(frames * 8 * FRAME / 0.002, rel=0.001)
 
 
@@ -216,7 +205,7 @@ def test_lone_segments_show_the_rate_by_their_size(tmp_path: Path) -> None:
         packets.append(Packet(at + RTT + (10.784 if turn % 2 else 0), back=True, ack=seq + size))
         packets.append(Packet(at + RTT + 30, back=True, ack=seq + size, seq=1 + 2 * turn, size=2, flags=ACK | PSH))
         seq += size
-    assert _measured(tmp_path, packets).rate == pytest.approx(1e6, rel=0.001)
+    assert measured(tmp_path, packets).rate == pytest.approx(1e6, rel=0.001)
 
 
 def test_a_sender_that_spaces_segments_is_bbr_although_many_are_near_an_ack_by_chance(tmp_path: Path) -> None:
@@ -225,7 +214,7 @@ def test_a_sender_that_spaces_segments_is_bbr_although_many_are_near_an_ack_by_c
     for turn in range(400):  # three of five segments leave less than 0.5 ms after an ACK
         late = 1.5 * (turn - turn % 5 + (0, 1, 1, 2, 2)[turn % 5])
         packets.append(Packet(3 * RTT + late + 6.8, back=True, ack=1 + two * (turn + 1), window=4000))
-    assert _measured(tmp_path, packets).congestion == "bbr"
+    assert measured(tmp_path, packets).congestion == "bbr"
 
 
 @pytest.mark.parametrize(("kept", "name"), [(0.5, "reno"), (0.7, "cubic")])
@@ -244,7 +233,7 @@ def test_two_losses_show_the_congestion_control(tmp_path: Path, kept: float, nam
         packets.append(Packet(at + RTT + 1, seq=seq, size=MSS))
         packets.append(Packet(at + 2 * RTT + 1, back=True, ack=seq + before * MSS))
         seq, at = seq + before * MSS, at + 2 * RTT + 1
-    assert _measured(tmp_path, packets).congestion == name
+    assert measured(tmp_path, packets).congestion == name
 
 
 def _overshooting(most: int, spared: int) -> list[Packet]:
@@ -275,8 +264,8 @@ def _overshooting(most: int, spared: int) -> list[Packet]:
 
 def test_slow_start_into_a_standing_queue_is_not_cubic(tmp_path: Path) -> None:
     """CUBIC would leave slow start with 160 segments in flight at most: 80 fill the path, and each round doubles."""
-    assert _measured(tmp_path, _overshooting(most=400, spared=400)).congestion == "reno"
-    assert _measured(tmp_path, _overshooting(most=400, spared=100)).congestion is None
+    assert measured(tmp_path, _overshooting(most=400, spared=400)).congestion == "reno"
+    assert measured(tmp_path, _overshooting(most=400, spared=100)).congestion is None
 
 
 @examples(30)
@@ -291,7 +280,7 @@ def test_damaged_captures_are_rebuilt_or_refused(random: Random, tmp_path_factor
             [replace(one, window=number), replace(one, seq=number), replace(one, ack=number), replace(one, ms=0.0)]
         )
     try:
-        made = _planned(tmp_path_factory.mktemp("damaged"), packets)
+        made = planned(tmp_path_factory.mktemp("damaged"), packets)
     except InputError:
         return
     assert files.topology(made, "damaged")

@@ -17,18 +17,14 @@ from lab.ext.explain import api, commands, display, files, page
 from lab.ext.explain.explaining import look_closely
 from lab.ext.explain.gains import Gains, check_capture, transfer_of
 from lab.ext.explain.measuring import _by_chance, measure
-from lab.ext.explain.planning import FoundSetting, RebuildPlan, plan
+from lab.ext.explain.planning import FoundSetting, plan
 from lab.spec import find
 from lab.units import Duration, Size
-from tests.ext.explain.captures import ACK, MSS, PSH, Packet, handshake, pcap, windows, written
+from tests.ext.explain.captures import ACK, MSS, PSH, Packet, handshake, pcap, planned, windows
 from tests.kinds import Type
 
 DATA = Path(__file__).parents[2] / "data"
 FRAME = MSS + 40 + 38  # these captures have no timestamps
-
-
-def _planned(tmp_path: Path, packets: list[Packet]) -> RebuildPlan:
-    return plan(look_closely(written(tmp_path, packets)))
 
 
 def _through_a_bottleneck(rate: float, rtt: float, window: int, count: int) -> list[Packet]:
@@ -46,7 +42,7 @@ def _through_a_bottleneck(rate: float, rtt: float, window: int, count: int) -> l
 
 
 def test_rate_delay_and_goodput_are_those_of_the_packets(tmp_path: Path) -> None:
-    made = _planned(tmp_path, _through_a_bottleneck(rate=2.0, rtt=20.0, window=60, count=600))
+    made = planned(tmp_path, _through_a_bottleneck(rate=2.0, rtt=20.0, window=60, count=600))
     assert made.path.rate == pytest.approx(2000 * 8 * FRAME, rel=0.001)
     without = 2 * (FRAME - MSS) / FRAME / 2.0  # ms: the handshake's packets take as long as two headers
     assert Duration.of(made.delay.value).seconds == pytest.approx((20 - without) / 2000, abs=1e-6)
@@ -58,7 +54,7 @@ def test_rate_delay_and_goodput_are_those_of_the_packets(tmp_path: Path) -> None
 
 
 def test_a_full_window_becomes_a_receive_buffer_and_an_arm_with_twice_as_much(tmp_path: Path) -> None:
-    made = _planned(tmp_path, windows(40, [45] * 20))
+    made = planned(tmp_path, windows(40, [45] * 20))
     least, first, most = map(int, made.sysctls["receiver"]["net.ipv4.tcp_rmem"].value.split())
     assert least <= first <= most
     assert made.rate is not None  # `lab run` would refuse a greedy program on a path without one
@@ -74,7 +70,7 @@ def test_pauses_of_the_writer_become_its_block_and_its_effort(tmp_path: Path) ->
         packets += [Packet(at, seq=seq, size=MSS), Packet(at, seq=seq + MSS, size=MSS)]
         packets += [Packet(at, seq=seq + 2 * MSS, size=3000 - 2 * MSS, flags=ACK | PSH)]
         packets += [Packet(at + 20, back=True, ack=seq + 3000)]
-    made = _planned(tmp_path, packets)
+    made = planned(tmp_path, packets)
     assert (made.program.fields["block"], made.program.fields["effort"]) == (
         "3000 B",
         "199.95 ms",
@@ -88,7 +84,7 @@ def test_turns_become_requests_and_responses(tmp_path: Path) -> None:
         at, seq = 60 + 300 * turn, 1 + 100 * turn
         packets += [Packet(at, seq=seq, ack=1 + 40 * turn, size=100, flags=ACK | PSH)]
         packets += [Packet(at + 80, back=True, seq=1 + 40 * turn, ack=seq + 100, size=40, flags=ACK | PSH)]
-    fields = _planned(tmp_path, packets).program.fields
+    fields = planned(tmp_path, packets).program.fields
     expected = {"count": 10, "interval": "300 ms", "request": "100 B", "response": "40 B", "think": "29.95 ms"}
     assert fields == expected
 
@@ -110,7 +106,7 @@ def test_the_time_to_answer_is_without_the_transmission_of_both_messages(tmp_pat
         for place in range(2):
             seen = answered + rtt / 2 + long * (place + 1) if at == "sender" else answered + 0.001 * place
             packets.append(Packet(seen, back=True, seq=back + place * MSS, ack=seq + size, size=MSS, flags=ACK | PSH))
-    made = _planned(tmp_path, packets)
+    made = planned(tmp_path, packets)
     assert made.path.rate is None or made.path.rate == pytest.approx(1e7, rel=0.01)
     assert Duration.of(str(made.program.fields["think"])).seconds == pytest.approx(think / 1000, abs=2e-5)
 
@@ -143,14 +139,14 @@ def test_any_name_of_a_capture_can_stand_in_the_files(name: str, tmp_path_factor
 def test_one_direction_is_refused_with_the_reason(tmp_path: Path) -> None:
     packets = [each for each in windows(40, [20] * 5) if not each.back]
     with pytest.raises(InputError, match="cannot be rebuilt: the capture has one direction only"):
-        _planned(tmp_path, packets)
+        planned(tmp_path, packets)
 
 
 def test_a_capture_that_would_run_for_hours_is_refused(tmp_path: Path) -> None:
     packets = windows(40, [20] * 20)
     packets += [replace(packets[-1], ms=400_000)]
     with pytest.raises(InputError, match="hours"):
-        _planned(tmp_path, packets)
+        planned(tmp_path, packets)
 
 
 def test_gains_need_a_run(type_here: Type, tmp_path: Path) -> None:
@@ -181,13 +177,13 @@ def _with_mss(mss: int, size: int) -> list[Packet]:
 @pytest.mark.parametrize("mss", [1, 3, 27, 65_496])
 def test_an_mtu_that_no_link_can_have_is_refused(tmp_path: Path, mss: int) -> None:
     with pytest.raises(InputError, match=f"need an MTU of {mss + 40:,} B, and a link of the lab has 68 B to 65,535 B"):
-        _planned(tmp_path, _with_mss(mss, min(mss, 100)))
+        planned(tmp_path, _with_mss(mss, min(mss, 100)))
 
 
 def test_a_full_segment_that_nobody_saw_decides_no_mtu(tmp_path: Path) -> None:
     packets = [each for each in _with_mss(1448, 100) if each.seq and each.ack]  # without the handshake
-    assert _planned(tmp_path, packets).mtu is None
-    assert _planned(tmp_path, _with_mss(1000, 100)).mtu == FoundSetting("1040 B", "full segments carry 1,000 B")
+    assert planned(tmp_path, packets).mtu is None
+    assert planned(tmp_path, _with_mss(1000, 100)).mtu == FoundSetting("1040 B", "full segments carry 1,000 B")
 
 
 def _read_slowly(bytes_a_second: int) -> list[Packet]:
@@ -200,10 +196,10 @@ def _read_slowly(bytes_a_second: int) -> list[Packet]:
 
 
 def test_a_reader_that_would_take_hours_is_refused(tmp_path: Path) -> None:
-    fields = _planned(tmp_path, _read_slowly(50)).program.fields
+    fields = planned(tmp_path, _read_slowly(50)).program.fields
     assert (fields["rate"], fields["block"]) == ("400 bit/s", "50 B")
     with pytest.raises(InputError, match="at the rate of its reader, it takes 6,517 s; the lab rebuilds up to 3,000 s"):
-        _planned(tmp_path, _read_slowly(10))
+        planned(tmp_path, _read_slowly(10))
 
 
 def test_a_failure_leaves_no_part_of_the_pack(tmp_path: Path) -> None:
