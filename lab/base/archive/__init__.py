@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lab.base.archive.errors import ArchiveError
-from lab.base.archive.file import SUFFIX, pack, unpack
+from lab.base.archive.file import SUFFIX, pack, pack_programs, unpack
 from lab.base.archive.members import PIECE, WINDOW, Bounds, Members, is_path
 from lab.base.archive.unpacked import Unpacked
 

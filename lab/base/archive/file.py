@@ -9,11 +9,12 @@ userland), it stores every folder, link, permission and date.
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import stat
 import struct
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -53,6 +54,17 @@ def pack(folder: Path, target: BinaryIO, *, sealed: bool = False, quick: bool = 
     digest = _digest(target)
     target.seek(0)
     target.write(_SKIPPABLE.pack(_MAGIC, len(digest)) + digest)
+
+
+def pack_programs(files: Mapping[str, bytes]) -> bytes:
+    """Return a plain tar of these files, by path, all of them executable."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        for path, content in sorted(files.items()):
+            member = tarfile.TarInfo(path)
+            member.size, member.mode = len(content), EXECUTABLE
+            tar.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
 
 
 def unpack(source: BinaryIO, folder: Path, *, sealed: bool = False) -> dict[str, str]:

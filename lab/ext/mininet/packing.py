@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import ast
-import io
 import os
 import re
-import tarfile
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 
 from lab.base import foreign
+from lab.base.archive import pack_programs
 from lab.errors import InputError
 from lab.spec.errors import no_file
 
@@ -41,7 +40,7 @@ class PackedScript:
     @cached_property
     def archive(self) -> bytes:
         """Return an uncompressed tar file. The same files give the same bytes."""
-        return _archive(self.contents)
+        return pack_programs(self.contents)
 
 
 def pack(script: Path, without: Collection[Path] = ()) -> PackedScript:
@@ -191,13 +190,3 @@ def _content(file: Path, by: str) -> bytes:
         raise InputError(f"{file}, which {by} names, is {error}: a guest cannot get it") from None
     except OSError as error:
         raise InputError(f"{file}, which {by} names: {error.strerror}") from None
-
-
-def _archive(files: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for path, content in sorted(files.items()):
-            member = tarfile.TarInfo(path)
-            member.size, member.mode = len(content), 0o755
-            tar.addfile(member, io.BytesIO(content))
-    return packed.getvalue()

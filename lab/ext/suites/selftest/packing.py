@@ -6,19 +6,18 @@ The locked compiler compiles the programs, with the source's own UAPI headers.
 from __future__ import annotations
 
 import hashlib
-import io
 import lzma
 import os
 import re
 import shutil
 import subprocess
-import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from lab.base import cache as caches
+from lab.base.archive import pack_programs
 from lab.errors import LabError, MachineError
 from lab.ext.suites.selftest.tree import SELFTESTS, Selftest
 from lab.machine.kernel import compilers
@@ -65,7 +64,8 @@ def pack(test: Selftest) -> PackedTests:
     own = [text for path, text in texts.items() if path.startswith(f"{test.collection.folder}/{test.file}")]
     program = test.file.partition(".")[0]
     own += [sources[program].read_text(encoding="utf-8")] if program in wanted else []
-    return PackedTests(_archive(found), "\n".join(own), tuple(lacks))
+    packed = pack_programs({path: file.read_bytes() for path, file in found.items()})
+    return PackedTests(lzma.compress(packed, preset=6), "\n".join(own), tuple(lacks))
 
 
 def _programs(test: Selftest) -> Mapping[str, str]:
@@ -92,17 +92,6 @@ def _scripts(test: Selftest, root: Path) -> Iterator[tuple[str, Path]]:
         fresh = sorted({*named} - seen)
         seen.update(fresh)
         left += fresh
-
-
-def _archive(files: Mapping[str, Path]) -> bytes:
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w") as tar:
-        for path, file in sorted(files.items()):
-            content = file.read_bytes()
-            member = tarfile.TarInfo(path)
-            member.size, member.mode = len(content), 0o755
-            tar.addfile(member, io.BytesIO(content))
-    return lzma.compress(packed.getvalue(), preset=6)
 
 
 def _compiled(source: Path, test: Selftest, compiler: Userland) -> Path:
