@@ -15,6 +15,7 @@ from lab.errors import LabError
 from lab.guest.trial import Trial
 from lab.record.record import Record
 from lab.runner.schedule import Progress
+from lab.spec.case import Case
 
 if TYPE_CHECKING:
     from rich.progress import TaskID
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 _PASSING = {"progress": True}  # marks output that a stored notebook does not keep
 
 
-def name(trial: Trial) -> str:
-    """Return the trial's display name: claim, arm, point."""
-    return " ".join(part for part in (trial.claim, trial.arm, trial.point) if part)
+def name(run: Case | Trial) -> str:
+    """Return the display name of a case or trial: claim, arm, point."""
+    return " ".join(part for part in (run.claim, run.arm, run.point) if part)
 
 
 class Display(Progress, Protocol):

@@ -221,11 +221,7 @@ def _planned(asked: Sequence[Asked]) -> list[PlannedCase]:
 
 
 def _skipped(planned: Sequence[PlannedCase]) -> tuple[tuple[str, str], ...]:
-    return tuple((_named(each), each.skipped) for each in planned if each.skipped)
-
-
-def _named(each: PlannedCase) -> str:
-    return " ".join(part for part in (each.case.claim, each.case.arm, each.case.point) if part)
+    return tuple((name(each.case), each.skipped) for each in planned if each.skipped)
 
 
 def _slots(each: PlannedCase) -> Iterator[_Slot]:
