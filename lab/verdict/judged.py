@@ -229,7 +229,8 @@ def _judged(
 ) -> JudgedClaim:
     cases = tuple(declared.cases())
     by_name = {case.key: case for case in cases}
-    chosen = _chosen(by_name, _current(declared, by_name, records), asked)
+    is_current = asked_for(declared, by_name)
+    chosen = _chosen(by_name, [record for record in records if is_current(record.trial)], asked)
     plainest = sorted((each.trial for each in chosen), key=lambda trial: _plainness(by_name[trial.key], trial))
     trial = next(iter(plainest), None)
     command = f"lab run {declared.id}" + (f" --kernel {asked}" if asked else "")
@@ -241,12 +242,6 @@ def _judged(
     known = measured.get((declared.id, declared.source_sha256), _UNKNOWN)
     result = judge_records(cases, chosen, kernel, clock, predictions, missing, untestable, known)
     return JudgedClaim(declared, cases, result, chosen, kernel, predictions)
-
-
-def _current(declared: LoadedExperiment, cases: Mapping[CaseKey, Case], records: Iterable[Record]) -> list[Record]:
-    """Return the records of these cases."""
-    is_current = asked_for(declared, cases)
-    return [record for record in records if is_current(record.trial)]
 
 
 def asked_for(declared: LoadedExperiment, cases: Mapping[CaseKey, Case]) -> Callable[[Trial], bool]:

@@ -80,22 +80,24 @@ def _table(cost: KernelCost, cases: list[CaseFigures]) -> Table:
     for case in cases:
         for place, name in enumerate(name for name in cost.kernels if case.case.counts.get(name)):
             figure = cost.figure(case, name)
-            row = [case.name if not place else "", name, _total(case.total(name))]
-            row += [_mean(case.per(name, unit)) for unit in units]
+            row = [case.name if not place else "", name, total(case.total(name))]
+            row += [mean(case.per(name, unit)) for unit in units]
             row.append(f"±{100 * figure.scatter:.2f} %" if figure and len(case.seeds(name)) > 1 else DASH)
             if cost.function:
-                row.append(_mean(figure))
+                row.append(mean(figure))
             if len(cost.kernels) > 1:
                 row.append(changed(cost.change(case, name)) if name != cost.base else "")
             table.add_row(*row)
     return table
 
 
-def _total(figure: CostFigure | None) -> str:
+def total(figure: CostFigure | None) -> str:
+    """Return the instructions of a whole trial."""
     return DASH if figure is None else f"{figure.mean / _GIGA:.3f} G"
 
 
-def _mean(figure: CostFigure | None) -> str:
+def mean(figure: CostFigure | None) -> str:
+    """Return a number of instructions of all repeats."""
     return number(figure.mean if figure else None)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from lab.base import writing
 from lab.ext.cost import display
 from lab.ext.cost.areas import area
-from lab.ext.cost.costs import CaseFigures, CostFigure, FunctionChange, KernelCost
+from lab.ext.cost.costs import CaseFigures, FunctionChange, KernelCost
 from lab.report import html, page
 from lab.report.wording import DASH
 
@@ -81,12 +81,11 @@ def _table(cost: KernelCost, cases: Sequence[CaseFigures]) -> str:
             if not case.case.counts.get(name):
                 continue
             figure = cost.figure(case, name)
-            total = case.total(name)
-            row = [escape(case.name), escape(name), DASH if total is None else f"{total.mean / 1e9:.3f} G"]
-            row += [_number(case.per(name, unit)) for unit in units]
+            row = [escape(case.name), escape(name), display.total(case.total(name))]
+            row += [display.mean(case.per(name, unit)) for unit in units]
             row.append(f"±{100 * figure.scatter:.2f} %" if figure and len(case.seeds(name)) > 1 else DASH)
             if cost.function:
-                row.append(_number(figure))
+                row.append(display.mean(figure))
             if len(cost.kernels) > 1:
                 row.append(display.changed(cost.change(case, name)) if name != cost.base else DASH)
             rows.append(row)
@@ -95,10 +94,6 @@ def _table(cost: KernelCost, cases: Sequence[CaseFigures]) -> str:
     head = ["Arm", "Kernel", "All", *(f"Per {unit}" for unit in units), "Seeds"]
     head += [f"{cost.function} per call"] if cost.function else []
     return html.table([*head, "Change"] if len(cost.kernels) > 1 else head, rows)
-
-
-def _number(figure: CostFigure | None) -> str:
-    return display.number(figure.mean if figure else None)
 
 
 def _case(cost: KernelCost, case: CaseFigures) -> Iterator[str]:

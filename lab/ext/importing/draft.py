@@ -183,11 +183,7 @@ class _Drafting:
         if ends[0] == ends[1]:
             self.network.leave(first.where, f"{first.name}: a link joins two nodes, and both ends are at {ends[0]}")
             return
-        name = self._name("-".join(ends))
-        made: dict[str, Any] = {"ends": {}}
-        self.made.data["links"][name] = made
-        self.made.sources["links", name] = first.where
-        self._ends(name, made, first, second)
+        name, made = self._begun("-".join(ends), first, second)
         ways = self._way(first), self._way(second)
         for key in dict.fromkeys([*ways[0], *ways[1]]):
             if key in ways[0] and key in ways[1] and ways[0][key][0] == ways[1][key][0]:
@@ -199,8 +195,12 @@ class _Drafting:
                     made.setdefault(way, {})[key] = given[key][0]
                     self.made.sources["links", name, way, key] = given[key][1]
 
-    def _ends(self, name: str, made: dict[str, Any], first: Device, second: Device) -> None:
-        """Add both ends of a link, with their addresses. Two addresses of their own share the smallest prefix."""
+    def _begun(self, wanted: str, first: Device, second: Device) -> tuple[str, dict[str, Any]]:
+        """Add a link with its ends and their addresses. Two addresses of their own share the smallest prefix."""
+        name = self._name(wanted)
+        made: dict[str, Any] = {"ends": {}}
+        self.made.data["links"][name] = made
+        self.made.sources["links", name] = first.where
         one, two = (next((each for each in end.addresses if each.endswith("/32")), "") for end in (first, second))
         if one and two and bridge_of(first) is bridge_of(second) is None:
             for device, own, other in ((first, one, two), (second, two, one)):
@@ -211,6 +211,7 @@ class _Drafting:
             made["ends"][node] = self._settings_of_end(device, ("links", name, "ends", node))
             self.made.comments["links", name, "ends", node] = device.name
             self.made.links[device] = name
+        return name, made
 
     def _settings_of_end(self, device: Device, place: Place) -> dict[str, Any]:
         made: dict[str, Any] = {}
@@ -293,11 +294,7 @@ class _Drafting:
         if lost or first.space not in self.nodes or second.space not in self.nodes:
             self.network.leave(first.where, f"{first.name}: its links were left out")
             return
-        name = self._name(first.name)
-        made: dict[str, Any] = {"ends": {}}
-        self.made.data["links"][name] = made
-        self.made.sources["links", name] = first.where
-        self._ends(name, made, first, second)
+        _, made = self._begun(first.name, first, second)
         if first.kind == "bond":
             made["bond"] = [self.made.links[each] for each in wires]
             made |= {key: first.options[key] for key in ("mode", "hash", "probe") if key in first.options}
