@@ -87,7 +87,6 @@ def _panels(samples: Samples, start: int, seconds: float) -> Iterator[Panel]:
 
 
 def _queues(record: Record, start: int, seconds: float) -> Iterator[Panel]:
-    """Yield a panel for each sampled queue."""
     for name in record.outputs:
         if not (name.startswith(_QUEUE) and name.endswith(".json")):
             continue

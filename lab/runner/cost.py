@@ -48,8 +48,6 @@ class Cost:
 
 @dataclass(frozen=True)
 class _Work:
-    """Holds the work of one workload."""
-
     until: float  # seconds of virtual time from the start in which probes see anything
     frames: float = 0.0
     wakes: float = 0.0
@@ -81,7 +79,6 @@ def estimate(network: Network, workload: Traffic, probes: Iterable[object] = ())
 
 
 def _work(network: Network, workload: Traffic, start: float) -> _Work:
-    """Return the work of a workload that starts at this time."""
     writer = workload.writer()
     if writer.messages:
         return _Work(start, writes=writer.messages.count * (len(writer.messages.pieces) + 2))

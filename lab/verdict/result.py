@@ -279,8 +279,6 @@ def _borne_out(result: Result, results: Mapping[FigureKey, Result]) -> Result:
 
 @dataclass(frozen=True)
 class _Figures:
-    """Holds the figures of a case."""
-
     trials: tuple[str, ...]
     predicted: Forecast
     law: Forecast

@@ -226,7 +226,7 @@ def check(results: Path, remove: bool = False) -> Checkup:
     with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:  # hashing releases Python's global lock
         found = list(zip(records, pool.map(Record.faults, records), strict=True))
     faults = [(_place(record), fault) for record, some in found for fault in some]
-    faults += [(place, fault) for place, fault in _strangers(store)]
+    faults += _strangers(store)
     faults += [(store.predictions.name, fault) for fault in predictions.faults(store.predictions)]
     damaged = [record.address for record, some in found if some]
     if remove and damaged:
