@@ -53,7 +53,7 @@ check: setup-test ## check style and types, run quick tests that boot no kernel 
 	@.venv/bin/ruff check .
 	@.venv/bin/ruff format --check .
 	@.venv/bin/mypy
-	@.venv/bin/pytest -n auto --dist worksteal --hypothesis-profile quick -m "not guest and not long" $(ARGS)
+	@.venv/bin/pytest -n auto --dist worksteal --in-memory --hypothesis-profile quick -m "not guest and not long" $(ARGS)
 
 test-nightly: setup-test kernel ## run the tests that take too long for `make test` (ARGS="-k cluster")
 	@.venv/bin/pytest $(WORKERS) $(WATCHDOG) --durations 40 --durations-min 5 -m nightly $(ARGS)

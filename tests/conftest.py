@@ -36,7 +36,7 @@ from lab.runner.schedule import Runner
 from lab.spec import find
 from lab.spec.changes import Changes
 from lab.units import to_plain
-from tests import programs
+from tests import memory, programs
 from tests.examples import FULL, QUICK
 from tests.kinds import Perform, Type
 from tests.terminal import Terminal
@@ -54,6 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """`--times 50`: as often as the figures in docs/real-time.md say; CI has less time."""
     parser.addoption("--times", type=int, default=2, help="how often what is left to chance is repeated")
     parser.addoption("--programs", action="store_true", help="fail a test that starts a program which it does not name")
+    parser.addoption("--in-memory", action="store_true", help="keep files of tests in memory, where there is room")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -62,6 +63,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, usual)
     gc.set_threshold(100_000)  # as the command line does: what tests import stays, and looking for garbage in it costs
+    if config.getoption("--in-memory") and memory.has_room():
+        os.environ.setdefault(memory.ROOT, str(memory.MEMORY))
     if config.getoption("--programs"):
         config.pluginmanager.register(programs.Recorder())
 
