@@ -59,7 +59,14 @@ SMALL_MTU = Captured(  # packets of 500 bytes, and a receive buffer for 127 of t
 )
 
 
-@pytest.mark.parametrize("captured", [IPERF, SENDFILE, SMALL_MTU], ids=["iperf", "sendfile", "small-mtu"])
+@pytest.mark.parametrize(
+    "captured",
+    [
+        pytest.param(IPERF, id="iperf", marks=pytest.mark.long),
+        pytest.param(SENDFILE, id="sendfile"),
+        pytest.param(SMALL_MTU, id="small-mtu"),
+    ],
+)
 def test_every_segment_leaves_at_the_nanosecond_at_which_linux_sent_it(captured: Captured) -> None:
     path, sizes, times = captured.path, Counter[int](), list[int]()
     simulation = Simulation(path, captured.start)

@@ -10,6 +10,25 @@ import pytest
 import lab
 from lab.runner import tools
 
+PACKAGE = Path(lab.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the lab's code. A test that changes a file changes it back."""
+    place = tmp_path_factory.mktemp("copy") / "lab"
+    return shutil.copytree(PACKAGE, place, ignore=shutil.ignore_patterns("__pycache__"))
+
+
+def changed(copy: Path, file: str, source: str) -> str:
+    """Return the code's hash with this source in a file."""
+    before = (copy / file).read_text()
+    (copy / file).write_text(source)
+    try:
+        return tools.own_code.__wrapped__(copy)
+    finally:
+        (copy / file).write_text(before)
+
 
 @pytest.mark.needs("iptables", "nft")
 def test_an_ordinary_users_path_has_all_that_a_guest_has(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -29,18 +48,13 @@ def test_flent_comes_with_the_labs_own_packages(monkeypatch: pytest.MonkeyPatch)
         tools.versions(["flent"])
 
 
-def test_an_address_covers_all_that_a_guest_imports(tmp_path: Path) -> None:
+def test_an_address_covers_all_that_a_guest_imports(copy: Path) -> None:
     program = "import sys, lab.guest.perform; print(*(m.__file__ for n, m in sys.modules.items() if n[:4] == 'lab.'))"
-    root = Path(lab.__file__).parent
-    done = subprocess.run([sys.executable, "-c", program], cwd=root.parent, capture_output=True, text=True, check=True)
-    imported = [Path(file).relative_to(root) for file in done.stdout.split()]
-    copy = tmp_path / "lab"
-    shutil.copytree(root, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    for file in [file for file in imported if file.name != "__init__.py"]:
-        source = (copy / file).read_text()
-        (copy / file).write_text(f"{source}\nCHANGED = 1\n")
-        assert tools.own_code.__wrapped__(copy) != tools.own_code(), file
-        (copy / file).write_text(source)
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=PACKAGE.parent, capture_output=True, text=True, check=True)
+    imported = [Path(file).relative_to(PACKAGE) for file in done.stdout.split()]
+    for file in [str(file) for file in imported if file.name != "__init__.py"]:
+        assert changed(copy, file, f"{(copy / file).read_text()}\nCHANGED = 1\n") != tools.own_code(), file
 
 
 @pytest.mark.parametrize(
@@ -56,12 +70,9 @@ def test_an_address_covers_all_that_a_guest_imports(tmp_path: Path) -> None:
         ("metric/capture.py", "import ", "import this\nimport ", True),  # no guest runs it
     ],
 )
-def test_an_address_knows_what_guest_code_means(tmp_path: Path, file: str, old: str, new: str, is_same: bool) -> None:
-    copy = tmp_path / "lab"
-    shutil.copytree(Path(lab.__file__).parent, copy, ignore=shutil.ignore_patterns("__pycache__"))
+def test_an_address_knows_what_guest_code_means(copy: Path, file: str, old: str, new: str, is_same: bool) -> None:
     source = (copy / file).read_text()
     assert old in source
-    changed = source.replace(f"\n{old}", f"\n{new}", 1) if old.startswith("import") else source.replace(old, new, 1)
-    assert changed != source
-    (copy / file).write_text(changed)
-    assert (tools.own_code(copy) == tools.own_code()) is is_same
+    other = source.replace(f"\n{old}", f"\n{new}", 1) if old.startswith("import") else source.replace(old, new, 1)
+    assert other != source
+    assert (changed(copy, file, other) == tools.own_code()) is is_same

@@ -16,6 +16,7 @@ from lab.app.running import Judgement
 from lab.errors import InputError, LabError
 from lab.ext.cc import judging
 from lab.ext.cc.card import CaseScore
+from lab.ext.cc.cases import JudgeCase
 from lab.guest.testbed import WorkloadError
 from lab.guest.workload.sockets import control_congestion
 from lab.machine.kernel import UmlKernel
@@ -27,8 +28,10 @@ from lab.verdict.judged import JudgedClaim
 from lab.verdict.sample import Sample
 from tests.ext.cc.cards import shipped_pack
 
-PACK = shipped_pack()
-PAIR = next(case for case in PACK.cases if case.name == "rfc9743/even-pair")
+
+def pair() -> JudgeCase:
+    """The case of two flows of one congestion control."""
+    return next(case for case in shipped_pack().cases if case.name == "rfc9743/even-pair")
 
 
 @pytest.fixture
@@ -39,17 +42,17 @@ def judge(monkeypatch: pytest.MonkeyPatch) -> Any:
         def run(studies: Sequence[LoadedExperiment], *_: Any, **__: Any) -> Judgement:
             sample = Sample({(seed, 0): figure for seed, figure in figures.items()})
             measured = Result(
-                "cubic", "", None, None, sample.estimate, None, True, (), sample=sample, figure=PAIR.figure
+                "cubic", "", None, None, sample.estimate, None, True, (), sample=sample, figure=pair().figure
             )
             missing = replace(measured, arm="cubic-half-the-rate", measured=None, sample=Sample({}))
             results = (measured, missing)
-            found = ClaimResult(PAIR.name, Verdict("inconclusive", ""), "7.2", "virtual", results)
+            found = ClaimResult(pair().name, Verdict("inconclusive", ""), "7.2", "virtual", results)
             return Judgement((JudgedClaim(studies[0], studies[0].cases(), found, (), None),), tuple(errors))
 
         monkeypatch.setattr(running, "run", run)
         kernel = UmlKernel("7.2", "7.2.13-1", "k1", 1000, (), Path("linux"), 0, True)
         settings = Settings(kernel, seed=seed)
-        (case,) = judging.judged(PACK, [PAIR], "cubic", settings, RunOptions(), quick, ()).cases
+        (case,) = judging.judged(shipped_pack(), [pair()], "cubic", settings, RunOptions(), quick, ()).cases
         return case
 
     return judged
@@ -60,7 +63,7 @@ def index(number: float) -> Value:
 
 
 def test_references_have_the_seeds_of_the_judged_trials(judge: Any) -> None:
-    known = [figure.number for figure in PAIR.references["cubic"]]
+    known = [figure.number for figure in pair().references["cubic"]]
     for seed in (1, 2, 3):
         case = judge({seed: index(0.75)}, seed, quick=True)
         assert case.references["cubic"] == pytest.approx(200 * (known[seed - 1] - 0.5))

@@ -7,9 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-import dask
 import pytest
-from distributed.config import config
 
 from lab.ext.cluster import where
 from tests.ext.cluster.conftest import LEAN
@@ -17,6 +15,8 @@ from tests.ext.cluster.test_cluster import listening
 
 
 def test_the_recipe_says_what_the_lab_says_to_its_own_workers() -> None:
+    import dask
+
     (recipe,) = dask.config.collect_yaml([LEAN])
     said: dict[str, Any] = {}
     with dask.config.set(where.LEAN, config=said):
@@ -31,6 +31,9 @@ def test_the_configuration_is_as_before_afterwards() -> None:
 
 
 def now() -> dict[str, Any]:
+    import dask
+    from distributed.config import config
+
     return {name: dask.config.get(name, config=config) for name in where.LEAN}
 
 
