@@ -1,6 +1,6 @@
 """Keep the files of tests in memory: to make a small file or a folder there takes a tenth of the time.
 
-An ext4 file system took a quarter of the CPU time of `make check`.
+An ext4 file system took 10 to 23 % of the CPU time of `make check`, on a machine with other work.
 """
 
 from __future__ import annotations
