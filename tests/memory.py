@@ -1,4 +1,4 @@
-"""Keep the files of tests in memory: to make a small file or a folder there takes a tenth of the time.
+"""Keep the files of tests in memory: to make a small file or a folder there takes a part of the time.
 
 An ext4 file system took 10 to 23 % of the CPU time of `make check`, on a machine with other work.
 """

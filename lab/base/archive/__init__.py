@@ -17,5 +17,6 @@ __all__ = [
     "Unpacked",
     "is_path",
     "pack",
+    "pack_programs",
     "unpack",
 ]
