@@ -212,12 +212,18 @@ def perform(kernel: UmlKernel, store: Store) -> Perform:
 
 @pytest.fixture
 def busy() -> Callable[[], AbstractContextManager[None]]:
-    """A context within which every core spins."""
+    """A context within which every core spins.
+
+    Each core has a process of its own. Processes that may move can all end up on one core, and leave the other one idle.
+    """
 
     @contextmanager
     def spinning() -> Iterator[None]:
-        spinners = [subprocess.Popen(["sh", "-c", "while :; do :; done"]) for _ in os.sched_getaffinity(0)]
+        spinners = []
         try:
+            for core in os.sched_getaffinity(0):
+                spinners.append(subprocess.Popen(["sh", "-c", "while :; do :; done"]))
+                os.sched_setaffinity(spinners[-1].pid, {core})
             yield
         finally:
             for spinner in spinners:
