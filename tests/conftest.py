@@ -214,7 +214,8 @@ def perform(kernel: UmlKernel, store: Store) -> Perform:
 def busy() -> Callable[[], AbstractContextManager[None]]:
     """A context within which every core spins.
 
-    Each core has a process of its own. Processes that may move can all end up on one core, and leave the other one idle.
+    Each core has a process of its own. If they could move, all of them could end up on one core, and leave the other
+    one idle.
     """
 
     @contextmanager

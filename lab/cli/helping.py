@@ -24,6 +24,15 @@ _TYPE = re.compile(r" <[^>]*>$")
 class HelpfulCommand(TyperCommand):
     """Lists arguments and options as a user types them."""
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse the arguments. Each error has the command's context, even that of an option without its value."""
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if getattr(error, "ctx", ctx) is None:
+                error.ctx = ctx  # type: ignore[attr-defined]
+            raise
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Write the list of arguments and the list of options."""
         parameters = self.get_params(ctx)

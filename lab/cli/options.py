@@ -66,7 +66,9 @@ Claims = Annotated[
 ]
 TopologyName = Annotated[
     str,
-    typer.Argument(metavar="TOPOLOGY", help="A topology name or file.", autocompletion=completion.topologies),
+    typer.Argument(
+        metavar="TOPOLOGY", help="A topology name (`lab list`) or file.", autocompletion=completion.topologies
+    ),
 ]
 KernelNames = Annotated[
     str | None,

@@ -93,3 +93,13 @@ def test_the_help_of_a_group_lists_all_of_its_commands() -> None:
         listed = getattr(found(path)[0], "commands", {})
         shown = {name for name, command in listed.items() if not command.hidden}
         assert shown <= set(re.findall(r"^  (\S+)", help_of(path), re.MULTILINE)), path
+
+
+def test_an_option_without_its_value_points_to_its_commands_help() -> None:
+    for path in commands():
+        command, context = found(path)
+        options = [each for each in command.params if each.param_type_name == "option" and not each.is_flag]
+        for option in [] if hasattr(command, "commands") else options:
+            with pytest.raises(Exception, match="requires an argument") as raised:
+                command.make_context(path[-1], [option.opts[0]], parent=context.parent)
+            assert getattr(raised.value, "ctx").command_path == context.command_path  # noqa: B009
