@@ -31,7 +31,7 @@ ROOMS = {
     "verdict": PLAIN | {"base", "guest", "spec", "record", "model"},
     "report": PLAIN | {"base", "guest", "spec", "record", "metric", "model", "verdict"},
 }
-ROOMS["app"] = {*ROOMS, "ext"}  # of ext, the list of extensions
+ROOMS["app"] = {*ROOMS, "ext"}  # of ext, the list of extensions and what describes one
 ROOMS["cli"] = ROOMS["lab"] = {*ROOMS} - {"ext"}
 ROOMS["ext"] = {*ROOMS}
 BUILDS_ON = {
@@ -42,7 +42,7 @@ BUILDS_ON = {
     "importing": {"mininet"},
     "mininet": {"hands_on"},
 }  # of extensions: docs/layers.md names them
-SHARED = {"alone", "own_machine"}  # modules of ext that belong to no extension
+SHARED = {"Extension", "alone", "own_machine"}  # names of ext that belong to no extension
 INTERFACE = {"lab/__init__.py"}  # Python's: `lab` itself
 WORDS = {f"lab.{word}" for word in [*language.__all__, "metric", "model"]}  # of an experiment, all from `lab`
 EXPERIMENT = {"metric", "model", "ext"}
@@ -59,7 +59,7 @@ CASES = (
 )
 TASKS = ("lab.guest.network", "lab.guest.task", "lab.guest.trace", "lab.guest.share")
 NARROWED = {
-    ("app", "ext"): ("lab.ext.EXTENSIONS",),
+    ("app", "ext"): ("lab.ext.EXTENSIONS", "lab.ext.Extension"),
     ("metric", "spec"): ("lab.spec.delays", "lab.spec.metric", "lab.spec.steady"),
     ("model", "spec"): ("lab.spec.delays", "lab.spec.prediction"),
     ("model", "guest"): (*TASKS, "lab.guest.middlebox"),

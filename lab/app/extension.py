@@ -5,31 +5,12 @@ The core names only the hooks that it needs, and no extension.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from typing import Any
 
 from lab.errors import InputError
-from lab.ext import EXTENSIONS
-
-
-@dataclass(frozen=True)
-class Extension:
-    """Describes the commands, functions and hooks of an extension. Each extension package defines one as EXTENSION.
-
-    The package's module `commands` has a Typer app `app` with these `commands`. With `group`, the commands form a group
-    of that name. The package's module `api` has these `functions`, which `import lab` also offers. `hooks` maps the
-    name of each hook to its function, "module:function". The core calls hooks for options of its own commands. The help
-    lists the commands in the section `section`, each with its `examples`.
-    """
-
-    commands: tuple[str, ...] = ()
-    group: str = ""
-    section: str = ""
-    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by command, with its group: "cluster plan"
-    functions: tuple[str, ...] = ()
-    hooks: Mapping[str, str] = field(default_factory=dict)
+from lab.ext import EXTENSIONS, Extension
 
 
 def extensions() -> Iterator[tuple[str, Extension]]:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from lab.base import foreign
 from lab.errors import InputError
+from lab.spec.quoted import UNITS, unit_meant
+from lab.units import UnitError
 
 _IS_FOLDER = "this is a folder; name a file"
 _MOST_BYTES = 64 << 20  # of a file; the topology of 10,000 hosts has some MiB
@@ -56,9 +58,6 @@ def told(error: Exception) -> str:
 
     These two rooms have a colon there, because any change of a message would change the addresses of all trials.
     """
-    from lab.spec.quoted import UNITS, unit_meant  # both are imported late: a bundle starts without any package
-    from lab.units import UnitError
-
     text = _ADVICE.sub("; ", str(error))
     if isinstance(error, UnitError) and error.unit:
         text += unit_meant(error.unit) or instead(error.unit, UNITS, _ALIKE)

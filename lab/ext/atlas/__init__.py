@@ -1,6 +1,6 @@
 """Write pages about changes in TCP from one kernel to the next: `lab atlas`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("atlas",),

@@ -1,6 +1,6 @@
 """Find the commit in a kernel's git tree that changed a claim's result: `lab bisect`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("bisect",),

@@ -1,6 +1,6 @@
 """Pack kernels, userlands, claims, records and pages into one file that any machine can check and run."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("bundle",),

@@ -1,6 +1,6 @@
 """Judge a congestion control with the questions of RFC 9743, on the real stack: `lab cc`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("cc",),

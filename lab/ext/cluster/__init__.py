@@ -1,6 +1,6 @@
 """Divide work that is too large for one machine: shards, shared stores, and trials on Dask workers."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("cluster",),

@@ -1,6 +1,6 @@
 """Show the changes between kernels: `lab compare`, `lab regress`, and the history of claims across kernels."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("compare", "regress"),

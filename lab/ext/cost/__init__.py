@@ -1,6 +1,6 @@
 """Count the instructions that a kernel needs for a claim's trials, by function: `lab cost`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("cost",),

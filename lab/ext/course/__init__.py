@@ -1,6 +1,6 @@
 """Judge students' answers to exercises with trials, and grade their submissions: `lab grade`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("grade",),

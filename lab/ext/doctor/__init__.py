@@ -1,5 +1,5 @@
 """Check the lab's features on this machine, and show how to fix the ones that fail: `lab doctor`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(commands=("doctor",), section="Start", examples={"doctor": ("lab doctor",)})

@@ -1,6 +1,6 @@
 """Explain what limited each TCP transfer in a capture, and when: `lab explain`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("explain",),

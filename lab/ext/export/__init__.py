@@ -1,6 +1,6 @@
 """Write trials and verdicts for other programs (qvis, Perfetto, Wireshark, data frames, KCIDB): `lab export`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("export",),

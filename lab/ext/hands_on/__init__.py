@@ -1,6 +1,6 @@
 """Draw a topology, or bring it up for interactive commands: `lab graph`, `lab shell`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("graph", "shell"),

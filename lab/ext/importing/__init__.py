@@ -1,6 +1,6 @@
 """Write topologies from other tools' files: `lab import`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("import",),

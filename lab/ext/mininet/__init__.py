@@ -1,6 +1,6 @@
 """Run unmodified Mininet scripts, and Mininet's own command, in a guest without root: `lab mininet`, `lab mn`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("mininet", "mn"),

@@ -1,6 +1,6 @@
 """Run commands on a network whose hosts have different kernels, in virtual time: `lab mixed`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("mixed",),

@@ -1,6 +1,6 @@
 """Write an experiment as a starting point: `lab new`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("new",),

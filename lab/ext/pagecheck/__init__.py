@@ -1,5 +1,5 @@
 """Check pages in Chromium, including all links: `lab report --check`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(hooks={"pages": "inspection:inspect"})

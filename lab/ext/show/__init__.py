@@ -1,6 +1,6 @@
 """Show a claim in the terminal, from the records in a store: `lab show`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("show",),

@@ -1,6 +1,6 @@
 """Maintain a store (show disk usage, remove records, find damage): `lab store`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("store",),

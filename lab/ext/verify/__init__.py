@@ -1,6 +1,6 @@
 """Rerun recorded trials on this machine, and compare their bytes: `lab verify`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("verify",),

@@ -1,6 +1,6 @@
 """Show the window, queue and goodput of one trial while it runs: `lab watch`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("watch",),

@@ -1,6 +1,6 @@
 """Build packetdrill, run its scripts, and judge them: `lab packetdrill`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("packetdrill",),

@@ -1,6 +1,6 @@
 """Run the kernel's own network tests, each in its own guest: `lab selftest`."""
 
-from lab.app.extension import Extension
+from lab.ext import Extension
 
 EXTENSION = Extension(
     commands=("selftest",),
