@@ -50,6 +50,18 @@ def described(record: Record) -> RunDescription:
     return RunDescription(said=said, files={each: each for each in record.outputs})
 
 
+def run_name(record: Record) -> str:
+    """Return the command that repeats a run, or its claim, arm and point if the command is unknown, with the seed.
+
+    Raises RecordError for a damaged record.
+    """
+    trial, command = record.trial, ""
+    with suppress(RecordError):  # its inputs may not be those of today's lab
+        command = described(record).command
+    what = command or " ".join(filter(None, (trial.claim, trial.arm, trial.point)))
+    return f"{what}, seed {trial.seed}" + (f", repeat {trial.repeat}" if trial.repeat else "")
+
+
 def plain(record: Record) -> dict[str, Any]:
     """Return a record and its description as plain data for JSON."""
     trial, found = record.trial, described(record)
@@ -58,6 +70,7 @@ def plain(record: Record) -> dict[str, Any]:
         "claim": trial.claim,
         "arm": trial.arm,
         "point": trial.point,
+        "run": run_name(record),
         "command": found.command or None,
         "outcome": found.outcome or None,
         "kernel": trial.kernel.get("version"),

@@ -89,17 +89,17 @@ def _tested(change: ClaimChange) -> Case:
 
 
 def _tried(change: RecordChange) -> Case:
-    article, _, trial = change.name.partition("/")
+    article = change.name.partition("/")[0]
     outcome: Outcome = "failed" if change.has_changed else "passed"
     detail = "" if change.change == "identical" else "\n".join([change.change, *_differences(change)])
-    return Case(article, trial, outcome, change.change, detail)
+    return Case(article, change.run, outcome, change.change, detail)
 
 
 def other(change: RecordChange) -> RenderableType:
     """Return the change of a trial that belongs to no claim: output, first differing packet, and files."""
     colour = {"output changed": "red", "packets differ": "blue", "files differ": "yellow", "identical": "dim"}
     kernels = " → ".join(dict.fromkeys(change.kernels))
-    title = Text.assemble((change.name, "bold"), "  ", (change.change, colour[change.change]), f"  {kernels}")
+    title = Text.assemble((change.run, "bold"), "  ", (change.change, colour[change.change]), f"  {kernels}")
     lines = "\n".join(_differences(change))
     return Group(title, Padding(Text(lines), (0, 0, 1, 2))) if lines else title
 

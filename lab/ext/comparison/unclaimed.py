@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from msgspec import structs
 
+from lab.app.recorded import run_name
 from lab.errors import LabError
 from lab.ext.comparison.captures import PacketChange, captured
 from lab.guest import outputs
@@ -26,7 +27,8 @@ SHOWN_LINES = 20  # that differ
 class RecordChange:
     """Describes how a trial's outputs differ between two kernels."""
 
-    name: str
+    name: str  # claim, arm and point
+    run: str  # the command that repeats it, or its name; with its seed
     addresses: tuple[str, str]  # base and new
     kernels: tuple[str, str]
     files: tuple[ByteDifference, ...]
@@ -52,6 +54,7 @@ class RecordChange:
         where = self.packets.divergence
         return {
             "trial": self.name,
+            "run": self.run,
             "addresses": list(self.addresses),
             "kernels": list(self.kernels),
             "change": self.change,
@@ -96,6 +99,7 @@ def _change(base: Record, new: Record) -> RecordChange:
         packets = PacketChange(None)
     return RecordChange(
         " ".join(filter(None, (new.trial.claim, new.trial.arm, new.trial.point))),
+        run_name(new),
         (base.address, new.address),
         (str(base.trial.kernel.get("name", "")), str(new.trial.kernel.get("name", ""))),
         tuple(byte_differences(base, new)),

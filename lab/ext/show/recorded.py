@@ -52,7 +52,6 @@ def _several(runs: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
     table.title_justify, table.title_style = "left", "bold"
     table.add_column(no_wrap=True, style="bold")
     for run in runs:
-        what = run["command"] or " ".join(part for part in (run["claim"], run["arm"], run["point"]) if part)
-        table.add_row(run["trial"][:DIGITS], f"{what}, seed {run['seed']}", run["outcome"] or "")
+        table.add_row(run["trial"][:DIGITS], run["run"], run["outcome"] or "")
     yield table
     yield Text("\n`lab show TRIAL` shows one of them; `lab verify --only TRIAL` runs it again, and compares every byte")

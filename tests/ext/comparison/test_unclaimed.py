@@ -47,10 +47,17 @@ def test_what_a_script_printed_on_two_kernels(make: Make) -> None:
     console = Console(width=80, record=True, file=None)
     with console.capture() as shown:
         console.print(answer.render())
-    assert "mininet/script baseline  output changed  7.2 → 6.12" in shown.get()
+    assert "mininet/script baseline, seed 1  output changed  7.2 → 6.12" in shown.get()
     assert "  +2\n" in "\n".join(line.rstrip() + "\n" for line in shown.get().splitlines())
     assert answer.plain()["trials"][0]["output"] == ["-two", "+2"]
     assert [each.outcome for each in answer.cases()] == ["failed"]
+
+
+def test_each_run_has_a_name_of_its_own(make: Make) -> None:
+    records = [make({SAID: b"one"}, seed=seed) for seed in (1, 2)]
+    found = compare(records, records)
+    assert [each.run for each in found] == ["mininet/script baseline, seed 1", "mininet/script baseline, seed 2"]
+    assert len({(each.group, each.name) for each in Answer((), found).cases()}) == 2
 
 
 def test_other_files_are_no_other_answer(make: Make) -> None:
