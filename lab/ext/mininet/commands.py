@@ -21,7 +21,7 @@ from lab.report.wording import figure as worded
 from lab.units import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Collection, Sequence
 
     from lab.ext.mininet.comparing import WireComparison
     from lab.ext.mininet.running import MininetRun
@@ -40,6 +40,7 @@ def run_script(
         typer.Argument(help="The arguments of the script: everything after its name.", metavar="ARGUMENT"),
     ] = None,
     *,
+    context: typer.Context,
     options: MininetOptions,
     clock: Annotated[
         str, typer.Option("--clock", help="The clock: virtual, or real for Mininet's prompt (no record is kept).")
@@ -66,6 +67,9 @@ def run_script(
     from lab.app.options import named_clock
     from lab.ext.mininet import api, attending
 
+    own = {name for each in context.command.params for name in each.opts}
+    for option in late_options(script, arguments or (), own):
+        output.say(f"{option} goes to {script}, which does not name it; put options of `lab mininet` before the script")
     if named_clock(clock) == "real":
         _refuse_record(REAL, options, as_json, compare)
         target = api.target_of(script, out)
@@ -139,6 +143,13 @@ def mn(
         raise typer.Exit(attend_mn(options, command, out))
     given = options.given(without=["jobs"])
     _show(api.mn(commands=command, out=out, heard=_heard(as_json), **given), as_json)
+
+
+def late_options(script: Path, arguments: Sequence[str], own: Collection[str]) -> list[str]:
+    """Return the arguments of a script that are options of `lab mininet` (`own`) and that the script does not name."""
+    late = [word for word in (each.partition("=")[0] for each in arguments) if word in own and word.startswith("--")]
+    text = script.read_text(errors="replace") if late and script.is_file() else None
+    return [] if text is None else [word for word in late if word not in text]
 
 
 def _heard(as_json: bool) -> Callable[[bytes], None]:
