@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lab.errors import MachineError
 from lab.machine.kernel.vm import qemu
+from lab.machine.kernel.vm.init import LOADED
 from lab.machine.kernel.vm.preload import library
 
 __all__ = ["OUTPUT", "SOURCE", "arguments", "check", "digest"]
@@ -35,6 +36,7 @@ def arguments(home: Path, symbols: Path) -> tuple[str, str]:
         "mark": MARK,
         "from": FIRST,
         "out": f"out/{OUTPUT}",  # QEMU runs in the trial's folder
+        "modules": LOADED,
     }
     return "-plugin", ",".join(f"{name}={str(value).replace(',', ',,')}" for name, value in given.items())
 

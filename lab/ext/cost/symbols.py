@@ -1,8 +1,9 @@
 """Read the addresses of a distribution kernel's functions, once for each kernel, and cache them beside the kernel.
 
 A shipped kernel image has no symbol table, but the running kernel prints one in /proc/kallsyms, with its modules. The
-lab boots kernels without address randomisation and loads the same modules in the same order each time, so the addresses
-are those of every guest of this kernel.
+lab boots kernels without address randomisation, so the kernel's own functions have the same addresses in every guest.
+Modules may lie elsewhere in each guest, so the table also has the address of each module (count.c explains how it is
+used).
 """
 
 from __future__ import annotations
@@ -23,20 +24,22 @@ from lab.machine.kernel.vm.stock import StockKernel
 from lab.runner.memory import MEMORY
 from lab.spec.errors import suggestion
 
-__all__ = ["UNNAMED", "functions", "read", "require", "table"]
+__all__ = ["UNNAMED", "functions", "modules", "read", "require", "table"]
 
-UNNAMED = "no_symbol"  # code that no function has, such as compiled BPF programs, which are between the modules
-_FILE = "symbols.txt"  # in the kernel's folder
+UNNAMED = "no_symbol"  # code that no function has, such as compiled BPF programs; count.c has this name, too
+_FILE = "functions.txt"  # in the kernel's folder
 _PAGE = 4096
 _LONGEST = 256 << 20  # bytes of /proc/kallsyms
 _CODE = "tTwW"  # the types of functions, as nm prints them
 _LINE = re.compile(r"([0-9a-f]{16}) (\w) (\S+)(?:\t\[(\S+)\])?")
+_LOADED = re.compile(r"(\S+)(?: \S+){4} 0x([0-9a-f]{16})(?: .*)?")  # a line of /proc/modules
 _EDGE = re.compile(r"_*\w*(?:text|thunk)_(?:start|begin|end)|_[se]?\w*text")  # where the linker's sections meet
 _PADDING = "__pfx_"  # names the bytes before a function, which never run
 
 
 def table(kernel: StockKernel, progress: Progress) -> Path:
-    """Return the file with the kernel's functions: a line "ADDRESS NAME" for each, sorted by address.
+    """Return the file with the kernel's functions and modules: a line "ADDRESS NAME" for each function, sorted by
+    address, and a line "ADDRESS [NAME]" for each module.
 
     The first call for a kernel boots it, which takes some 15 seconds. Raises MachineError if the kernel has no symbols,
     and the errors of a guest.
@@ -54,7 +57,8 @@ def table(kernel: StockKernel, progress: Progress) -> Path:
 
 def _write(target: Path, kernel: StockKernel, progress: Progress) -> None:
     progress.say(f"reading the functions of kernel {kernel.name}")
-    lines = "".join(f"{address:x} {name}\n" for address, name in functions(read(kernel)))
+    text = read(kernel)
+    lines = "".join(f"{address:x} {name}\n" for address, name in (*functions(text), *modules(text)))
     if not lines:
         raise MachineError(f"kernel {kernel.name} does not show its functions; it needs CONFIG_KALLSYMS")
     with tempfile.TemporaryDirectory(prefix=UNFINISHED, dir=target.parent) as scratch:
@@ -64,10 +68,10 @@ def _write(target: Path, kernel: StockKernel, progress: Progress) -> None:
 
 
 def read(kernel: StockKernel) -> str:
-    """Return the text of /proc/kallsyms in a guest of this kernel. Raises the errors of a guest."""
+    """Return the text of /proc/kallsyms and /proc/modules in a guest of this kernel. Raises the errors of a guest."""
     with scratch_guest_folder() as folder:
         try:
-            command = ["sh", "-c", "cat /proc/kallsyms > kallsyms"]
+            command = ["sh", "-c", "cat /proc/kallsyms /proc/modules > kallsyms || :"]  # a kernel may load none
             with Guest(kernel, folder, command, memory=MEMORY) as guest:
                 guest.wait()
         except GuestError as error:
@@ -80,7 +84,8 @@ def read(kernel: StockKernel) -> str:
 
 def require(function: str, table: Path, kernel: str) -> None:
     """Raise InputError if the `table` of this kernel does not have the function."""
-    known = {bare(line.rpartition(" ")[2]) for line in table.read_text(encoding="utf-8").splitlines()}
+    names = (line.rpartition(" ")[2] for line in table.read_text(encoding="utf-8").splitlines())
+    known = {bare(name) for name in names if not name.startswith("[")}
     if function not in known:
         raise InputError(
             f"--function {function}: kernel {kernel} has no such function{suggestion(function, sorted(known))}; the "
@@ -105,6 +110,12 @@ def functions(kallsyms: str) -> Iterator[tuple[int, str]]:
         end = (start // _PAGE + 1) * _PAGE
         if _module(name) != _module(other) and end < following:
             yield end, UNNAMED
+
+
+def modules(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the address and "[NAME]" of each module in a text like /proc/modules."""
+    for match in filter(None, map(_LOADED.fullmatch, text.splitlines())):
+        yield int(match[2], 16), f"[{match[1]}]"
 
 
 def _symbols(lines: Iterable[str]) -> Iterator[tuple[int, str]]:

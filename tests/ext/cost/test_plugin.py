@@ -134,7 +134,7 @@ def test_a_folder_that_cannot_be_written_is_one_message(
 ) -> None:
     monkeypatch.setattr(symbols, "read", lambda _: "ffffffff82000000 t tcp_ack\n")
     counted.stock.folder.write_text("")
-    with pytest.raises(MachineError, match=r"cannot write .*symbols"):
+    with pytest.raises(MachineError, match=r"cannot write .*functions"):
         symbols.table(counted.stock, Silent())
     counted.stock.folder.unlink()
     made = symbols.table(counted.stock, Silent())
