@@ -299,7 +299,7 @@ def test_a_ctrl_c_while_the_time_limit_starts_ends_the_command(tmp_path: Path, m
     monkeypatch.setattr(threading.Timer, "start", interrupted)
     arguments = (tmp_path, dict(os.environ), compilers.PROGRAM, "the build", lambda _: None)
     with pytest.raises(KeyboardInterrupt):
-        compiling._execute(["sh", "-c", "echo $$ > pid; exec sleep 60"], *arguments)
+        compiling._execute(["sh", "-c", "echo $$ > fresh && mv fresh pid; exec sleep 60"], *arguments)
     (timer,) = timers
     timer.join(10)
     assert not timer.is_alive(), "otherwise the program would not end before it"
