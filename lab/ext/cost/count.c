@@ -71,7 +71,23 @@ static uint64_t mark;
 static long from, moment;
 static const char *out, *loaded;
 
-static size_t find(uint64_t address);
+/* The last function that starts at or before the address. */
+static size_t find(uint64_t address)
+{
+	size_t low = 0, high = total;
+
+	if (address < KERNEL)
+		return 0;
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (functions[middle].start <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
 
 /* The functions[] of an instruction behind the kernel. `*first` tells whether it is the function's first. */
 static size_t place(uint64_t address, int *first)
@@ -133,7 +149,6 @@ static void write_counts(uint64_t id, void *data)
 	read_loaded();
 	place_all();
 	file = fopen(out, "w");
-
 	if (!file)
 		return;
 	for (size_t each = 0; each < total; each++) {
@@ -159,24 +174,6 @@ static void at_mark(unsigned cpu, void *data)
 		last = older;
 		memcpy(last, now, (total + LOOSE) * sizeof(*now));
 	}
-}
-
-/* The last function that starts at or before the address. */
-static size_t find(uint64_t address)
-{
-	size_t low = 0, high = total;
-
-	if (address < KERNEL)
-		return 0;
-	while (high - low > 1) {
-		size_t middle = low + (high - low) / 2;
-
-		if (functions[middle].start <= address)
-			low = middle;
-		else
-			high = middle;
-	}
-	return low;
 }
 
 /* The entry of `loose` for this address, behind the counters of the functions. */
